@@ -26,7 +26,7 @@ type activateResult struct {
 }
 
 func runActivate(_ context.Context, w *world, c *cli.Context) error {
-	q := author.ActivateRequest{Hosts: splitList(c.StringSlice("host")), Remove: c.Bool("remove"), DryRun: c.Bool("dry-run")}
+	q := author.ActivateRequest{Hosts: namesIn(c, "host"), Remove: c.Bool("remove"), DryRun: c.Bool("dry-run")}
 	files, err := w.author().Activate(q)
 	return w.show(activateResult{true, files}, err, func(say *report.Text) {
 		for _, f := range files {

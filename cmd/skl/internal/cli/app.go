@@ -260,7 +260,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 		Name: "skl", Usage: "package manager for agent skills",
 		Writer: u.HelpWriter(), ErrWriter: e.stderr, Reader: e.stdin,
 		HideVersion: true, HideHelpCommand: true, Suggest: false,
-		DisableSliceFlagSeparator: true,                                             // a value may hold a comma; splitList divides what is a list
+		DisableSliceFlagSeparator: true,                                             // a value may hold a comma; namesIn and splitList divide what is a list
 		Flags:                     append(globalFlags(), versionFlag(), helpFlag{}), // a command called help keeps cli from adding it
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              usageErrorOf(""),

@@ -17,5 +17,5 @@ func ciCommand() command {
 }
 
 func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
-	return w.installed(w.apply.Frozen(ctx, apply.FrozenRequest{Hosts: splitList(c.StringSlice("host")), AllowUnsigned: c.Bool("allow-unsigned"), DryRun: c.Bool("dry-run")}))
+	return w.installed(w.apply.Frozen(ctx, apply.FrozenRequest{Hosts: namesIn(c, "host"), AllowUnsigned: c.Bool("allow-unsigned"), DryRun: c.Bool("dry-run")}))
 }

@@ -28,7 +28,7 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("vendor") && c.Bool("no-vendor") {
 		return diag.New(diag.Misuse, "usage", "--vendor and --no-vendor exclude each other")
 	}
-	q := apply.InitRequest{Hosts: splitList(c.StringSlice("host")), Here: c.String("scope") == "" && !c.Bool("global"), DryRun: c.Bool("dry-run"), MergeDriver: c.Bool("merge-driver")}
+	q := apply.InitRequest{Hosts: namesIn(c, "host"), Here: c.String("scope") == "" && !c.Bool("global"), DryRun: c.Bool("dry-run"), MergeDriver: c.Bool("merge-driver")}
 	if vendor := c.Bool("vendor"); vendor || c.Bool("no-vendor") {
 		q.Vendor = &vendor
 	}

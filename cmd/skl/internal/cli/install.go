@@ -67,7 +67,7 @@ func installCommand() command {
 }
 
 func runInstall(ctx context.Context, w *world, c *cli.Context) error {
-	refs, names, err := parseArgs(c.Args().Slice(), splitList(c.StringSlice("skill")))
+	refs, names, err := parseArgs(c.Args().Slice(), namesIn(c, "skill"))
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 		return runFrozen(ctx, w, c)
 	}
 	result, err := w.apply.Install(ctx, apply.InstallRequest{
-		Refs: refs, Names: names, All: c.Bool("all"), Strict: c.Bool("strict"), Pin: c.Bool("pin"), Hosts: splitList(c.StringSlice("host")),
+		Refs: refs, Names: names, All: c.Bool("all"), Strict: c.Bool("strict"), Pin: c.Bool("pin"), Hosts: namesIn(c, "host"),
 		Agreed: agreed(c), DryRun: c.Bool("dry-run"), Gate: c.Bool("gate"),
 		Root: strings.Join(c.StringSlice("root"), ""), As: c.String("as"),
 	})
@@ -144,7 +144,7 @@ func agreed(c *cli.Context) apply.Agreed {
 
 // accepted is the permissions named by --accept.
 func accepted(c *cli.Context) []string {
-	return splitList(c.StringSlice("accept"))
+	return namesIn(c, "accept")
 }
 
 // A listed is a skill of a reference, as -l shows it.

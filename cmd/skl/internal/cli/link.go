@@ -17,7 +17,7 @@ func (w *world) link(ctx context.Context, c *cli.Context, refs []ref.Ref) error 
 	if len(refs) != 1 || refs[0].Kind != ref.Local {
 		return diag.New(diag.Misuse, "usage", "--link takes one local folder").Hint("skl install --link ./my-skill")
 	}
-	out, err := w.apply.Link(ctx, apply.LinkRequest{Ref: refs[0], As: c.String("as"), Hosts: splitList(c.StringSlice("host")), Accept: accepted(c), DryRun: c.Bool("dry-run")})
+	out, err := w.apply.Link(ctx, apply.LinkRequest{Ref: refs[0], As: c.String("as"), Hosts: namesIn(c, "host"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func(say *report.Text) {
 		if c.Bool("dry-run") {
 			say.Print("would link %s → %s", w.scope.Short(out.Path), w.scope.Short(out.To))

@@ -38,19 +38,12 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 			return diag.New(diag.Misuse, "unknown_field", "unknown field %q", f).Meant(spell.Nearest(f, listFields, 3)...).Hint("the fields are: %s", strings.Join(listFields, ", "))
 		}
 	}
-	l, err := w.inspect.List(ctx, inspect.ListRequest{Hosts: hostList(c), Shadowed: c.Bool("shadowed"), All: c.Bool("all")})
+	l, err := w.inspect.List(ctx, inspect.ListRequest{Hosts: namesIn(c, "host"), Shadowed: c.Bool("shadowed"), All: c.Bool("all")})
 	if err != nil {
 		return err
 	}
 	want := report.Listing{Shadowed: c.Bool("shadowed"), All: c.Bool("all"), Roots: c.Bool("roots"), Fields: splitList([]string{c.String("fields")})}
 	return w.desk.List(l, want).Write(w.ui)
-}
-
-func hostList(c *cli.Context) []string {
-	if list := splitList(c.StringSlice("host")); len(list) > 0 {
-		return list
-	}
-	return nil
 }
 
 func whichCommand() command {
@@ -62,7 +55,7 @@ func whichCommand() command {
 			if err != nil {
 				return err
 			}
-			out, err := w.inspect.Which(ctx, name, hostList(c))
+			out, err := w.inspect.Which(ctx, name, namesIn(c, "host"))
 			return w.show(out, err, func(say *report.Text) {
 				say.Print("%s", out.Path)
 				for _, r := range out.Copies {

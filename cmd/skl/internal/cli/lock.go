@@ -20,7 +20,7 @@ func lockCommand() command {
 }
 
 func runLock(ctx context.Context, w *world, c *cli.Context) error {
-	result, err := w.apply.Lock(ctx, apply.LockRequest{Upgrade: splitList(c.StringSlice("upgrade")), Accept: accepted(c), DryRun: c.Bool("dry-run")})
+	result, err := w.apply.Lock(ctx, apply.LockRequest{Upgrade: namesIn(c, "upgrade"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
 	if err != nil {
 		return err
 	}

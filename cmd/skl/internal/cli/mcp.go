@@ -31,7 +31,7 @@ func mcpCommand() command {
 }
 
 func runMCP(ctx context.Context, w *world, c *cli.Context) error {
-	groups := splitList(c.StringSlice("tools"))
+	groups := namesIn(c, "tools")
 	if host := c.String("config-for"); host != "" {
 		program, err := os.Executable()
 		if err != nil {

@@ -36,6 +36,18 @@ func runFlags() []cli.Flag {
 	}
 }
 
+// namesIn are the values of a flag that lists names, of which each may hold several, with commas between. An empty one stays, to be refused
+// where names are looked up: without it, a command would do for all what it was asked to do for one.
+func namesIn(c *cli.Context, flag string) []string {
+	var out []string
+	for _, v := range c.StringSlice(flag) {
+		for name := range strings.SplitSeq(v, ",") {
+			out = append(out, strings.TrimSpace(name))
+		}
+	}
+	return out
+}
+
 // splitList splits the values of a repeatable flag at commas outside of parentheses.
 //
 //go:noinline
