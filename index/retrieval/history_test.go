@@ -128,11 +128,13 @@ func (h history) commits(t testing.TB, n int, keep func(commit string) bool) []c
 	return out
 }
 
+var testDirectory = regexp.MustCompile(`(^|/)(tests?|testdata|__tests__|fixtures)/`)
+
 // isTestFile says whether a file tests others, in the ways of several languages.
 func isTestFile(p string) bool {
 	base := path.Base(p)
 	return strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") ||
-		regexp.MustCompile(`(^|/)(tests?|testdata|__tests__|fixtures)/`).MatchString(p)
+		testDirectory.MatchString(p)
 }
 
 // withoutPaths returns the first 60 words of a message, without those that name a directory or a file of the paths.
