@@ -87,6 +87,7 @@ func TestLine(t *testing.T) {
 func FuzzLine(f *testing.F) {
 	f.Add("one two three four five six", 20)
 	f.Add("a\x1b\u202e\n", 3)
+	f.Add("𣣊𪪪", 6)
 	f.Fuzz(func(t *testing.T, s string, limit int) {
 		if limit < 0 || limit > 1000 {
 			return

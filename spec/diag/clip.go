@@ -9,7 +9,7 @@ func Head(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for i := n; i > 0 && i > n-utf8.UTFMax; i-- {
+	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
 		if utf8.RuneStart(s[i]) {
 			return s[:i]
 		}
