@@ -120,7 +120,10 @@ func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []fil
 		return nil, err
 	}
 	defer v.Close()
-	s := &search{x: x, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}, blocks: map[int64]*blocks{}}
+	s := &search{x: x, v: v, q: q, pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}, blocks: map[int64]*blocks{}}
+	if s.ask, err = s.asked(q.Text); err != nil {
+		return nil, err
+	}
 	s.sentence = len(wordsOf(s.ask)) >= questionWords
 	f, err := s.find(ctx, q.Expr)
 	if err != nil {

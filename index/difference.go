@@ -250,14 +250,14 @@ func (x *Index) LeftOut() query.LeftOut {
 
 // noted is the note of an answer, with what was left out where the answer is complete otherwise, or empty.
 func noted(q query.Query, pending int, notRead []string, behind, found bool, left query.LeftOut) string {
-	note := q.Note(pending, notRead, behind, found)
-	if more := left.Note(); more != "" && (!found || readsAll(q.Expr)) {
-		if note != "" {
-			note += "; "
-		}
-		note += more
+	notes := []string{q.Note(pending, notRead, behind, found)}
+	if !found || readsAll(q.Expr) {
+		notes = append(notes, left.Note())
 	}
-	return note
+	if len(q.Text) > query.MaxText {
+		notes = append(notes, longNote)
+	}
+	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }
 
 func (x *Index) isDir(path string) bool {

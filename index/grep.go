@@ -46,7 +46,12 @@ func wordsOf(q rank.Question) []word {
 
 // grep finds words, or text with punctuation as it stands if any file has it.
 func (s *search) grep(ctx context.Context, text string) (found, error) {
-	if strings.ContainsFunc(strings.TrimSpace(text), func(r rune) bool { return unicode.IsPunct(r) && r != '_' || unicode.IsSymbol(r) }) {
+	long := len(text) > query.MaxText
+	text, err := s.shortened(text)
+	if err != nil {
+		return found{}, err
+	}
+	if !long && strings.ContainsFunc(strings.TrimSpace(text), func(r rune) bool { return unicode.IsPunct(r) && r != '_' || unicode.IsSymbol(r) }) {
 		f, err := s.literal(ctx, text)
 		if err != nil || len(f.hits) > 0 {
 			return f, err

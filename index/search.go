@@ -159,7 +159,9 @@ func (s *search) find(ctx context.Context, e *query.Expr) (found, error) {
 			return f, err
 		}
 		ask := s.ask
-		s.ask = rank.Ask(e.Args[0].Texts()) // the best for this, whatever is asked besides
+		if s.ask, err = s.asked(e.Args[0].Texts()); err != nil { // the best for this, whatever is asked besides
+			return found{}, err
+		}
 		best, _, err := s.best(f, e.N)
 		s.ask = ask
 		if err != nil {

@@ -379,9 +379,13 @@ func checkText(op Op, s string) (text, why, hint string) {
 	if op != Literal && op != Regex {
 		s = strings.TrimSpace(s)
 	}
+	most := MaxText
+	if op == Grep {
+		most = MaxPattern
+	}
 	switch {
-	case len(s) > MaxText:
-		return "", fmt.Sprintf("has %d bytes, %d are allowed", len(s), MaxText), ""
+	case len(s) > most:
+		return "", fmt.Sprintf("has %d bytes, %d are allowed", len(s), most), ""
 	case !utf8.ValidString(s):
 		return "", "is not UTF-8", ""
 	case s == "":

@@ -117,7 +117,7 @@ func TestParseErrors(t *testing.T) {
 		{"too deep", deep, `the query has more than 64 levels at line 1, column 577 (byte 576)`, ``},
 		{"too many forms", wide, `the query has more than 256 forms at line 1, column 2813 (byte 2812)`, ``},
 		{"too long", strings.Repeat(" ", query.MaxDSL+1), `the query has 65537 bytes, 65536 are allowed`, ``},
-		{"a text that is too long", `(grep "` + strings.Repeat("a", query.MaxText+1) + `")`, `the text of grep has 4097 bytes, 4096 are allowed at line 1, column 7 (byte 6)`, ``},
+		{"a text that is too long", `(code "` + strings.Repeat("a", query.MaxText+1) + `")`, `the text of code has 4097 bytes, 4096 are allowed at line 1, column 7 (byte 6)`, ``},
 		{"not UTF-8", "(grep \"\xff\")", `the query is not UTF-8`, ``},
 	}
 	for _, test := range tests {

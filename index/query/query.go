@@ -27,7 +27,8 @@ const (
 	DefaultLimit = 16
 	MaxLimit     = 200
 	MaxPatterns  = 32
-	MaxText      = 4 << 10  // bytes of one pattern, name or heading
+	MaxText      = 4 << 10  // bytes of one text, name or heading
+	MaxPattern   = 64 << 10 // bytes of the text of Grep; of what is longer than MaxText, the rarest words are searched
 	MaxDSL       = 64 << 10 // bytes of an expression
 	MaxDepth     = 64       // of an expression
 	MaxForms     = 256      // parentheses of an expression
