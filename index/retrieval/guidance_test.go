@@ -28,8 +28,9 @@ type asked struct {
 	Right      bool      `json:"right"`
 	Kind       rank.Kind `json:"kind"` // as the index takes it
 	X          []float64 `json:"x,omitempty"`
-	Own        float64   `json:"own"`  // reciprocal rank
-	BM25       float64   `json:"bm25"` // the same of chunks of 50 lines
+	Own        float64   `json:"own"`   // reciprocal rank
+	BM25       float64   `json:"bm25"`  // the same of chunks of 50 lines
+	Found      bool      `json:"found"` // among the first 20
 }
 
 // rightPack says whether one of the suggested handles of a pack answers.
@@ -51,6 +52,7 @@ func judged(c *corpus, q question, p query.Pack, own, base []hit) asked {
 	a := asked{Repository: c.name, Set: q.kind(), Text: q.text, None: len(q.truth) == 0, Confidence: p.Guidance.Confidence, Stop: p.Guidance.StopQuerying, Right: rightPack(q, p)}
 	_, a.Own = recalls(q, own, q.rightSpan)
 	_, a.BM25 = recalls(q, base, q.rightSpan)
+	a.Found = slices.ContainsFunc(own[:min(len(own), 20)], q.rightSpan)
 	return a
 }
 
@@ -73,6 +75,7 @@ type measured struct {
 	Always    float64    `json:"right_by_answering"`  // for one that always answers
 	MRR       float64    `json:"mrr_10"`              // of the questions with an answer
 	BM25      float64    `json:"mrr_10_bm25"`
+	Found     float64    `json:"found_20"` // of the questions with an answer: one is among the first 20
 	Ratio     float64    `json:"mrr_ratio"`
 	RatioHas  [2]float64 `json:"mrr_ratio_95"`
 }
@@ -107,6 +110,7 @@ func measureAsked(list []asked) measured {
 	m.Followed = round(meanOf(list, is(func(a asked) bool { return a.Stop && a.Right || !a.Stop && a.None })))
 	m.Always = m.Right
 	m.MRR, m.BM25 = round(meanOf(some(list), func(a asked) float64 { return a.Own })), round(meanOf(some(list), func(a asked) float64 { return a.BM25 }))
+	m.Found = round(meanOf(some(list), is(func(a asked) bool { return a.Found })))
 	m.Ratio, m.RatioHas = round(ratio(list)), resampled(list, ratio)
 	return m
 }
@@ -194,11 +198,11 @@ func measuredSets(list []asked) map[string]measured {
 
 func logMeasured(t *testing.T, name string, sets map[string]measured) {
 	t.Helper()
-	t.Logf("%s: %-9s %5s %6s %5s %6s %5s %11s %5s %6s %6s %7s %6s %5s %5s", name, "", "n", "right", "Brier", "of con", "AUC", "95 %", "stop", "right", "absent", "refused", "follow", "MRR", "/bm25")
+	t.Logf("%s: %-9s %5s %6s %5s %6s %5s %11s %5s %6s %6s %7s %6s %5s %5s %5s", name, "", "n", "right", "Brier", "of con", "AUC", "95 %", "stop", "right", "absent", "refused", "follow", "MRR", "/bm25", "@20")
 	for _, set := range slices.Sorted(maps.Keys(sets)) {
 		m := sets[set]
-		t.Logf("%s: %-9s %5d %6.3f %.3f %6.3f %.3f %.3f-%.3f %.3f %6.3f %6.3f %7.3f %6.3f %.3f %5.2f", name, set, m.Questions, m.Right, m.Brier, m.Relative, m.AUC, m.AUCBounds[0], m.AUCBounds[1],
-			m.Stopped, m.StopRight, m.StopNone, m.Refused, m.Followed, m.MRR, m.Ratio)
+		t.Logf("%s: %-9s %5d %6.3f %.3f %6.3f %.3f %.3f-%.3f %.3f %6.3f %6.3f %7.3f %6.3f %.3f %5.2f %.3f", name, set, m.Questions, m.Right, m.Brier, m.Relative, m.AUC, m.AUCBounds[0], m.AUCBounds[1],
+			m.Stopped, m.StopRight, m.StopNone, m.Refused, m.Followed, m.MRR, m.Ratio, m.Found)
 	}
 }
 

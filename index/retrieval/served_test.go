@@ -92,7 +92,7 @@ func speak(t testing.TB, transport mcp.Transport) (ask func(tool string, argumen
 }
 
 // service starts "skl index serve" and returns how to ask it.
-func (p program) service() (post func(path string, body, answer any)) {
+func (p program) service() (call func(method, path string, body, answer any)) {
 	p.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,9 +121,9 @@ func (p program) service() (post func(path string, body, answer any)) {
 			p.t.Fatalf("skl index serve does not answer: %s", log.String())
 		}
 	}
-	return func(path string, body, answer any) {
+	return func(method, path string, body, answer any) {
 		p.t.Helper()
-		r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://"+addr+path, strings.NewReader(mustJSON(body)))
+		r, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+addr+path, strings.NewReader(mustJSON(body)))
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -135,10 +135,10 @@ func (p program) service() (post func(path string, body, answer any)) {
 		}
 		defer answered.Body.Close()
 		data, err := io.ReadAll(answered.Body)
-		if err == nil && answered.StatusCode == http.StatusOK {
+		if err == nil && answer != nil {
 			err = json.Unmarshal(data, answer)
 		}
-		if err != nil || answered.StatusCode != http.StatusOK {
+		if err != nil || answered.StatusCode/100 != 2 {
 			p.t.Fatalf("%s: %s: %v: %.300s", path, answered.Status, err, data)
 		}
 	}
@@ -146,7 +146,7 @@ func (p program) service() (post func(path string, body, answer any)) {
 
 // served asks the questions of an exam over MCP and HTTP, and some of them on the command line. The guidance of all is the same, or the
 // test fails.
-func served(t testing.TB, p program, post func(string, any, any), e exam) (list []asked) {
+func served(t testing.TB, p program, call func(string, string, any, any), e exam) (list []asked) {
 	t.Helper()
 	dir := t.TempDir()
 	e.c.write(t, dir)
@@ -157,7 +157,8 @@ func served(t testing.TB, p program, post func(string, any, any), e exam) (list 
 	var repo struct {
 		ID string `json:"repo_id"`
 	}
-	post("/repos/add", map[string]any{"path": dir}, &repo)
+	call(http.MethodPost, "/repos/add", map[string]any{"path": dir}, &repo)
+	defer call(http.MethodDelete, "/repos/"+repo.ID, nil, nil) // the service has a limit
 	base := baselines(t, e.c, false)[0]
 	differ := 0
 	for i, q := range e.questions {
@@ -170,13 +171,15 @@ func served(t testing.TB, p program, post func(string, any, any), e exam) (list 
 		var own, chunks []hit
 		if len(q.truth) > 0 {
 			var result query.Result
+			arguments["limit"] = 20
 			ask("canopy_query", arguments, &result)
+			delete(arguments, "limit")
 			b, _ := base.ask(q)
 			own, chunks = hitsOf(result.Handles), b.hits
 		}
 		delete(arguments, "path")
 		arguments["repo"] = repo.ID
-		post("/evidence_pack", arguments, &other)
+		call(http.MethodPost, "/evidence_pack", arguments, &other)
 		others := map[string]query.Pack{"HTTP": other}
 		if i%40 == 0 {
 			others["the command line"] = p.evidence(dir, q)
@@ -227,7 +230,7 @@ func TestServedGuidance(t *testing.T) {
 		t.Skip("skipped: SKL_TEST_RETRIEVAL is not guidance")
 	}
 	p := build(t)
-	post := p.service()
+	call := p.service()
 	got := map[string]halfResult{}
 	for _, half := range []string{"tune", "held"} {
 		if half == "tune" && mode == "guidance" {
@@ -236,7 +239,7 @@ func TestServedGuidance(t *testing.T) {
 		var list []asked
 		var names []string
 		exams(t, half == "held", func(e exam) {
-			list = append(list, served(t, p, post, e)...)
+			list = append(list, served(t, p, call, e)...)
 			if !slices.Contains(names, e.c.name) {
 				names = append(names, e.c.name)
 			}
@@ -256,6 +259,7 @@ func TestServedGuidance(t *testing.T) {
 		{"right stops", all.StopRight, 0.6, 1},
 		{"right answers by guidance, without those of always answering", all.Followed - all.Always, 0.01, 1},
 		{"MRR relative to bm25", all.Ratio, servedMRR, 100},
+		{"an answer among the first 20", all.Found, 0.63, 1},
 	} {
 		if g.value < g.least || g.value > g.most {
 			t.Errorf("%s is %.4f, want %v to %v", g.name, g.value, g.least, g.most)
@@ -290,7 +294,7 @@ func TestServedGuidance(t *testing.T) {
 }
 
 // What holds today; the goal is 1.6.
-const servedMRR = 1.1
+const servedMRR = 1.3
 
 // A small library of one's own keeps the served confidence honest without any download: what the question has the words of is believed, what is
 // in no file is not, and one candidate is not surer than several for being alone.
