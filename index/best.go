@@ -53,10 +53,56 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 		out = append(out, c)
 	}
 	s.surround(out)
-	slices.SortStableFunc(out, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score.Value, a.score.Value), cmp.Compare(a.part.Tokens, b.part.Tokens), strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.part.Start, b.part.Start))
-	})
+	slices.SortStableFunc(out, better)
+	if f.byRow {
+		s.gather(out)
+		slices.SortStableFunc(out, better)
+	}
 	return out[:min(n, len(out))], total, nil
+}
+
+// better says which of two matches comes first.
+func better(a, b scored) int {
+	return cmp.Or(cmp.Compare(b.score.Value, a.score.Value), cmp.Compare(a.part.Tokens, b.part.Tokens), strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.part.Start, b.part.Start))
+}
+
+const (
+	fileBest  = 4     // matches of a file that say what it is worth
+	fileShare = 0.025 // of the score of each of them that the others get
+	fileAgain = 0.9   // of its score that a match keeps for each better one of its file, where files are meant rather than functions
+)
+
+// gather raises what stands in a file that has more of the best, as the words of a question are spread over it. Where a question does not
+// ask for a function, the second match of a file is worth less than the first. The list is sorted, and is not afterwards.
+func (s *search) gather(list []scored) {
+	sum, seen := make(map[*store.File]float64), make(map[*store.File]int)
+	for _, c := range list {
+		if seen[c.file]++; seen[c.file] <= fileBest {
+			sum[c.file] += c.score.Value
+		}
+	}
+	again := 1.0
+	switch s.ask.Kind {
+	case rank.Concept, rank.Config, rank.Failure:
+		again = fileAgain
+	}
+	keep := make(map[*store.File]float64)
+	for i := range list {
+		c := &list[i].score
+		file := list[i].file
+		if keep[file] == 0 {
+			keep[file] = 1
+		}
+		if more := round(fileShare * max(0, sum[file]-c.Value)); more > 0 {
+			c.Value += more
+			c.Parts = append(c.Parts, rank.Part{Name: "file", Value: more})
+		}
+		if less := round(c.Value * (1 - keep[file])); less > 0 {
+			c.Value -= less
+			c.Parts = append(c.Parts, rank.Part{Name: "again", Value: -less})
+		}
+		keep[file] *= again
+	}
 }
 
 const (
@@ -370,14 +416,10 @@ func (s *search) document(c scored, text []byte) rank.Document {
 func weighPath(path string) float64 {
 	w := 0.0
 	lower := strings.ToLower(path)
-	base := lower[strings.LastIndexByte(lower, '/')+1:]
-	for _, dir := range []string{"testdata/", "test/", "tests/", "__tests__/", "fixtures/", "spec/fixtures/", "examples/"} {
-		if strings.HasPrefix(lower, dir) || strings.Contains(lower, "/"+dir) {
-			w -= 0.5
-			break
-		}
+	if rank.IsTest(lower) {
+		w -= 0.5
 	}
-	if strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") {
+	if strings.HasPrefix(lower, "examples/") || strings.Contains(lower, "/examples/") {
 		w -= 0.5
 	}
 	if files.Generated(path) || strings.HasPrefix(lower, "vendor/") || strings.Contains(lower, "/vendor/") {

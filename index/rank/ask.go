@@ -14,11 +14,12 @@ const (
 
 // A Question is what was asked, as terms.
 type Question struct {
-	Kind   Kind
-	Terms  []Term   // at most 128, each once, in the order they were first written, a whole before those of its parts that are new
-	Words  []Word   // what was written, in order: the same terms
-	Names  []string // words that were written as identifiers (inner capitals, underscores, digits), as they were, and single quoted or lone words
-	Joined []string // keys that 2 to 6 words would have if they were written as one identifier: all, without Stop words, and these without a final s
+	Kind    Kind
+	Terms   []Term   // at most 128, each once, in the order they were first written, a whole before those of its parts that are new
+	Words   []Word   // what was written, in order: the same terms
+	Names   []string // words that were written as identifiers (inner capitals, underscores, digits), as they were, and single quoted or lone words
+	Options []string // of a question of the kind Config that has at most two words besides those that frame it, these, as they were
+	Joined  []string // keys that 2 to 6 words would have if they were written as one identifier: all, without Stop words, and these without a final s
 }
 
 // A Term of a question.
@@ -59,6 +60,16 @@ func Ask(text string) Question {
 		a.name(words[0].text)
 	}
 	a.join(words)
+	if a.q.Kind == Config {
+		for _, w := range words {
+			if name := strings.TrimLeft(w.text, "-"); name != "" && (w.quoted || !a.isStop(strings.ToLower(name), false)) {
+				a.q.Options = append(a.q.Options, name)
+			}
+		}
+		if len(a.q.Options) > 2 {
+			a.q.Options = nil
+		}
+	}
 	for _, t := range a.q.Terms {
 		if !t.Stop {
 			return a.q
@@ -308,6 +319,9 @@ func (a *asker) isStop(w string, first bool) bool {
 		return a.q.Kind == Config && a.named
 	case "error", "get", "got":
 		return a.q.Kind == Failure
+	case "actual", "additional", "behavior", "behaviour", "bug", "description", "expected", "feature", "intended", "issue", "latest", "noticed", "possible",
+		"problem", "regression", "report", "reproduce", "request", "result", "seem", "seems", "since", "steps", "unexpected", "upgrade", "upgrading", "version", "workaround":
+		return a.q.Kind == Report // what every such text has
 	}
 	return false
 }

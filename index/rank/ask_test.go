@@ -119,3 +119,34 @@ func BenchmarkAsk(b *testing.B) {
 		Ask("where does the http.Server parse the request line and how are getUserByID errors handled")
 	}
 }
+
+// A long text tells a story: it is neither the text of an error nor a question about an option, whatever words are in it.
+func TestReport(t *testing.T) {
+	text := "[Bug] cannot resume the download\n\nSteps to reproduce: interrupt it twice with the default config and the retry option. Expected result: it goes on. Actual result: unexpected error, not found."
+	q := Ask(text)
+	if q.Kind != Report {
+		t.Errorf("it is of the kind %v", q.Kind)
+	}
+	for _, term := range q.Terms {
+		if frame := term.Text == "bug" || term.Text == "reproduc" || term.Text == "expect"; frame != term.Stop && (frame || term.Text == "resum" || term.Text == "download") {
+			t.Errorf("%+v", term)
+		}
+	}
+	if q := Ask("the expected result of a bug report"); q.Kind == Report || len(q.Content()) < 4 {
+		t.Errorf("a short question has %v of the kind %v", q.Content(), q.Kind)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for text, want := range map[string]string{
+		"what does the --dry-run option do":                "dry-run",
+		"environment variable PAGE_SIZE":                   "PAGE_SIZE",
+		"option `--`":                                      "",
+		"config flag for words that describe what it does": "",
+		"how are pages merged":                             "",
+	} {
+		if got := strings.Join(Ask(text).Options, " "); got != want {
+			t.Errorf("%q asks for the options %q, want %q", text, got, want)
+		}
+	}
+}

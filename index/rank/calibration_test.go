@@ -24,7 +24,7 @@ func samples(seed int64, n int, truth Calibration) []Sample {
 
 func TestFitFindsWhatMadeTheSamples(t *testing.T) {
 	truth := Calibration{{-2, 3, 2, 0, 1, -1, 0, 0.5, -1}, {}, {0, 0, -1.5}} // and nothing for other features and kinds
-	got := Fit(samples(1, 9000, truth))
+	got := Fit(samples(1, 12000, truth))
 	for _, k := range []Kind{Concept, Name, Config, Failure, How, Function} {
 		for i := 1; i < features; i++ {
 			if x, want := got[0][i]+got[1+k.group()][i], truth[0][i]+truth[1+k.group()][i]; math.Abs(x-want) > 0.7 {
@@ -37,7 +37,7 @@ func TestFitFindsWhatMadeTheSamples(t *testing.T) {
 	if fitted > known+0.003 || other != 0.25 || fitted > other-0.03 {
 		t.Errorf("Brier score is %v, of the truth %v, of always one half %v", fitted, known, other)
 	}
-	if again := Fit(samples(1, 9000, truth)); again != got {
+	if again := Fit(samples(1, 12000, truth)); again != got {
 		t.Errorf("%v, and again %v", got, again)
 	}
 }

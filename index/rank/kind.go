@@ -16,10 +16,14 @@ const (
 	How                  // "how are pages merged"
 	Where                // "where is the token checked"
 	Function             // "function that parses dates"
+	Report               // a text of many words, such as a reported problem or what a change was made for
 	kinds
 )
 
-var kindNames = [kinds]string{"concept", "name", "config", "error", "how", "where", "function"}
+var kindNames = [kinds]string{"concept", "name", "config", "error", "how", "where", "function", "report"}
+
+// reportWords is how many words a question has at most; what has more tells a story.
+const reportWords = 20
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -58,6 +62,8 @@ func kindOf(words []askWord) Kind {
 	switch {
 	case named == len(words) || len(words) == 1:
 		return Name
+	case len(words) > reportWords:
+		return Report
 	case option > 1, option == 1 && named > 0, option == 1 && len(words) <= 6 && first == "what":
 		return Config
 	case first == "where", first == "which", first == "what", first == "who", first == "find", first == "locate":

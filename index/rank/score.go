@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"bytes"
 	"path"
 	"strings"
 )
@@ -47,7 +48,7 @@ type Score struct {
 
 // A Part of a score. Place is negative, for tests and what others wrote; prior may be.
 type Part struct {
-	Name  string  `json:"name"` // "name", "owner", "path", "signature", "doc", "body", "near", "cover", "exact", "kind", "exported", "size", "place", "prior"
+	Name  string  `json:"name"` // "name", "owner", "path", "signature", "doc", "body", "near", "phrase", "option", "cover", "exact", "kind", "exported", "size", "short", "place", "prior"
 	Value float64 `json:"value"`
 }
 
@@ -75,8 +76,11 @@ type Weights struct {
 	Stop, Part float64 // of such terms, relative to others
 
 	Text, Near, Cover, Exact    float64 // most that these parts give
+	Phrase, Option              float64
 	Kind, Asked, Exported, Size float64
 	Prior                       float64
+	Related                     float64 // of an occurrence of a term that is related to one of the question as close as can be, relative to one of that term
+	RelatedBody                 float64 // share of it in a body
 	Short                       float64 // what a definition of one line loses; one of two lines loses half of it
 	Test, Foreign, Made         float64 // share of the score that tests, the code of others and generated code lose
 }
@@ -94,6 +98,8 @@ func DefaultWeights() Weights {
 		Near:       0.2,
 		Cover:      0.18,
 		Exact:      0.42,
+		Phrase:     0.8,
+		Option:     0.6,
 		Kind:       0.05,
 		Asked:      0.05,
 		Exported:   0.05,
@@ -110,12 +116,22 @@ func DefaultWeights() Weights {
 func SentenceWeights(k Kind) Weights {
 	w := DefaultWeights()
 	w.Field[inDoc], w.Field[inBody] = 1.2, 0.9
-	w.Near, w.Cover, w.Exact = 0.45, 0.1, 0.2
-	if k == How || k == Where || k == Function { // what is asked for is said in other words than the answer has
-		w.Near = 0.22
-	}
+	w.Near, w.Phrase, w.Cover, w.Exact = 0.45, 0.5, 0.1, 0.2
 	w.Kind, w.Exported, w.Size = 0.02, 0, 0.015
 	w.Short, w.Made = 0.3, 0.5
+	switch k {
+	case How, Where, Function, Report: // what is asked for is said in other words than the answer has: those of names tell most
+		w.Field = [fields]float64{14, 2.4, 4, 4, 0.6, 0.45}
+		w.Saturation = 4.8
+		w.Near, w.Phrase, w.Exact, w.Exported, w.Short = 0.05, 0.05, 0.4, 0.05, 0.15
+		w.Related, w.RelatedBody = 0.5, 0.5
+		if k == Report { // what is changed for it has tests, too
+			w.Test = 0.35
+		}
+	case Failure: // of a message, one text has all the words, and in their order
+		w.Field = [fields]float64{4, 1.2, 4, 3, 1.2, 1.5}
+		w.Saturation, w.Near, w.Phrase = 1.5, 1.2, 0.8
+	}
 	return w
 }
 
@@ -147,13 +163,16 @@ type Scorer struct {
 	w       Weights
 	terms   []Term
 	names   []string
+	options []string
 	at      map[string]int // index in weights of terms and of joined ones, which follow them
+	related [][]relation   // of the terms that follow those, and of terms that are also asked for, by what they are related to
 	weights []float64      // what a term adds to the coverage; all together 1
 	rarity  []float64      // of a term, 0 for one that the corpus does not have
 	known   float64        // sum of weights of terms that it has
 	unknown float64        // share of terms that it does not
 	before  []int          // the term that is no Stop term before one that is none, or -1
 	next    []int          // the inverse
+	joined  int            // number of joined ones
 	pairs   int            // number of terms that have one before
 	starts  starts
 	length  float64
@@ -165,7 +184,7 @@ func New(q Question, c Corpus) *Scorer { return DefaultWeights().New(q, c) }
 
 // New returns a Scorer with other weights.
 func (w Weights) New(q Question, c Corpus) *Scorer {
-	s := &Scorer{w: w, terms: q.Terms[:min(len(q.Terms), maxTerms)], names: q.Names, at: map[string]int{}, length: c.Length}
+	s := &Scorer{w: w, terms: q.Terms[:min(len(q.Terms), maxTerms)], names: q.Names, options: q.Options, at: map[string]int{}, length: c.Length}
 	if !(s.length > 0) {
 		s.length = 150
 	}
@@ -223,9 +242,41 @@ func (w Weights) New(q Question, c Corpus) *Scorer {
 			s.at[j] = len(s.weights)
 			s.starts.add([]byte(j))
 			s.weights = append(s.weights, 0)
+			s.joined++
 		}
 	}
+	s.relate()
 	return s
+}
+
+// A relation of a term with one of a question.
+type relation struct {
+	term  int
+	close float64 // 0 to 1
+}
+
+// relate adds the terms that often name what those of the question describe.
+func (s *Scorer) relate() {
+	if s.w.Related == 0 {
+		return
+	}
+	s.related = make([][]relation, len(s.weights))
+	for i, t := range s.terms {
+		if t.Stop {
+			continue
+		}
+		for term, close := range related(t.Text) {
+			j, ok := s.at[term]
+			if !ok {
+				j = len(s.weights)
+				s.at[term] = j
+				s.starts.add([]byte(term))
+				s.weights = append(s.weights, 0)
+				s.related = append(s.related, nil)
+			}
+			s.related[j] = append(s.related[j], relation{i, mul(s.w.Related, close)})
+		}
+	}
 }
 
 // chain links the terms that are not Stop.
@@ -266,11 +317,13 @@ func (s *Scorer) Score(d Document) Score {
 	var r Score
 	text := s.text(m, others, &r)
 	r.Exact = round4(s.exact(m, &d, others))
-	r.Parts = make([]Part, 0, 12)
+	r.Parts = make([]Part, 0, 16)
 	for f, x := range text {
 		r.add(fieldNames[f], mul(s.w.Text, x))
 	}
 	r.add("near", mul(s.w.Near, s.near(m)))
+	r.add("phrase", mul(s.w.Phrase, m.run.best))
+	r.add("option", mul(s.w.Option, s.option(d.Body[:min(len(d.Body), maxBody)])))
 	r.add("cover", mul(s.w.Cover, mul(r.Coverage, r.Coverage)))
 	r.add("exact", mul(s.w.Exact, r.Exact))
 	kind := mul(s.w.Kind, kindWeight(d.Kind))
@@ -316,15 +369,17 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 		var parts [fields]float64
 		all := 0.0
 		for f, n := range m.counts[i] {
-			parts[f] = mul(worth[f], float64(n))
+			parts[f] = mul(worth[f], float64(n)+m.related[i][f])
 			all += parts[f]
 		}
 		if all == 0 {
 			continue
 		}
-		r.Coverage += s.weights[i]
-		if !s.terms[i].Stop {
-			matched++
+		if m.counts[i] != [fields]int{} {
+			r.Coverage += s.weights[i]
+			if !s.terms[i].Stop {
+				matched++
+			}
 		}
 		each := s.weights[i] / (s.w.Saturation + all)
 		for f, x := range parts {
@@ -384,6 +439,27 @@ func (s *Scorer) exact(m *match, d *Document, others [fields]int) float64 {
 	return 0
 }
 
+// option says which share of the options that are asked for stand in text as they do where they are declared or documented: in quotes or
+// marks, as a flag, a key or a field.
+func (s *Scorer) option(text []byte) float64 {
+	n := 0
+	for _, o := range s.options {
+		for rest := text; ; {
+			i := bytes.Index(rest, []byte(o))
+			if i < 0 {
+				break
+			}
+			end := i + len(o)
+			if i > 0 && end < len(rest) && bytes.IndexByte([]byte("\"'`[.-"), rest[i-1]) >= 0 && bytes.IndexByte([]byte("\"'`],:= \n"), rest[end]) >= 0 {
+				n++
+				break
+			}
+			rest = rest[end:]
+		}
+	}
+	return float64(n) / float64(max(1, len(s.options)))
+}
+
 // near says how close terms stand that are neighbours in the question, 0 to 1.
 func (s *Scorer) near(m *match) float64 {
 	if s.pairs == 0 {
@@ -401,7 +477,7 @@ func (s *Scorer) near(m *match) float64 {
 // lost returns the share of the score that the place of a document costs, and who wrote it.
 func (s *Scorer) lost(d *Document) float64 {
 	var lost float64
-	if !s.tests && isTest(d.Path) {
+	if !s.tests && IsTest(d.Path) && !s.testsOf(d.Path) {
 		lost = s.w.Test
 	}
 	if isForeign(d.Path) {
@@ -427,10 +503,22 @@ func inside(p, name string) bool {
 	}
 }
 
-func isTest(p string) bool {
+// IsTest says whether a file is a test or made for one, by its name or its directory.
+func IsTest(p string) bool {
 	base := path.Base(p)
 	return strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") ||
-		inside(p, "test") || inside(p, "tests") || inside(p, "testdata") || inside(p, "__tests__") || inside(p, "fixtures")
+		inside(p, "test") || inside(p, "tests") || inside(p, "testsuite") || inside(p, "testdata") || inside(p, "__tests__") || inside(p, "fixtures")
+}
+
+// testsOf says whether a file is called after one that is asked for: its tests are asked for too.
+func (s *Scorer) testsOf(p string) bool {
+	for _, n := range s.names {
+		file := path.Base(n)
+		if stem := strings.TrimSuffix(file, path.Ext(file)); stem != file && stem != "" && isFile(path.Ext(file)[1:]) && strings.Contains(path.Base(p), stem) {
+			return true
+		}
+	}
+	return false
 }
 
 func isForeign(p string) bool {

@@ -52,6 +52,11 @@ func TestBetter(t *testing.T) {
 		{"digits apart", "base 64", Document{Name: "base64", Kind: "module"}, Document{Name: "base", Body: []byte("64"), Kind: "module"}},
 		{"a file by its name", "server.go", Document{Name: "x", Path: "net/http/server.go", Kind: "file"}, Document{Name: "x", Path: "net/server/go.go", Kind: "file"}},
 		{"terms that stand together", "idle connections", closeServer, with(func(d *Document) { d.Doc = []byte("Close closes connections, and all listeners that are idle.") })},
+		{"a message as it stands", "could not read response body", Document{Name: "f", Body: []byte(`return errors.New("could not read response body: " + err)`), Kind: "function"},
+			Document{Name: "readBody", Body: []byte("could(response); not(); body.response(); read()"), Kind: "function"}},
+		{"an option where it is declared", "config listen", Document{Name: "f", Body: []byte(`flags.String("listen", x); we listen`), Kind: "function"},
+			Document{Name: "f", Body: []byte("we listen and listen"), Kind: "function"}},
+		{"tests of a file that is asked for", "what fails in server.go", with(func(d *Document) { d.Path = "net/http/server_test.go" }), with(func(d *Document) { d.Path = "net/http/client_test.go" })},
 		{"any answer beats none", "close", with(func(d *Document) { d.Path = "testdata/vendor/x_test.go" }), Document{Name: "Nothing", Kind: "function", Tokens: 1, Exported: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
