@@ -245,7 +245,8 @@ func OneName(a, b string) string {
 
 func foldUnicode(p string) string {
 	var b strings.Builder
-	for _, r := range norm.NFD.String(p) {
+	// What is no UTF-8 is replaced, byte for byte, before marks are put in order: behind it they would be in another.
+	for _, r := range norm.NFD.String(strings.Map(func(r rune) rune { return r }, p)) {
 		if s := foldLong(r); s != "" {
 			b.WriteString(s)
 			continue

@@ -73,7 +73,7 @@ func TestNameKey(t *testing.T) {
 }
 
 func FuzzNameKey(f *testing.F) {
-	for _, s := range []string{"pdf", "Straße", "ΐ", "İ", "ﬃ", "\u0345"} {
+	for _, s := range []string{"pdf", "Straße", "ΐ", "İ", "ﬃ", "\u0345", "\xf6\xf6\xf6\xf6\u0390"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
