@@ -254,9 +254,6 @@ func noted(q query.Query, pending int, notRead []string, behind, found bool, lef
 	if !found || readsAll(q.Expr) {
 		notes = append(notes, left.Note())
 	}
-	if len(q.Text) > query.MaxText {
-		notes = append(notes, longNote)
-	}
 	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/skl-project/skl/spec/order"
 )
 
-const longNote = "the question is long: its first line and its rarest words were searched"
+// A cut is a question that is longer than [query.MaxText], and what is searched for it.
+type cut struct{ text, short string }
 
 const (
 	titleBytes = 240 // of the first line of a long question, which says what the rest is about
@@ -28,6 +29,17 @@ func (s *search) shortened(text string) (string, error) {
 	if len(text) <= query.MaxText {
 		return text, nil
 	}
+	if s.cut.text != text {
+		short, err := s.shorten(text)
+		if err != nil {
+			return "", err
+		}
+		s.cut = cut{text, short}
+	}
+	return s.cut.short, nil
+}
+
+func (s *search) shorten(text string) (string, error) {
 	title, _, _ := strings.Cut(text, "\n")
 	title = diag.Head(title, titleBytes)
 	type rare struct {

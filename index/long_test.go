@@ -31,12 +31,19 @@ func TestLongQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Handles) == 0 || r.Handles[0].FilePath != "lease.go" || r.Note != longNote {
+	if len(r.Handles) == 0 || r.Handles[0].FilePath != "lease.go" || r.Note != query.LongNote {
 		t.Errorf("the best is %+v, with the note %q", r.Handles[:min(1, len(r.Handles))], r.Note)
 	}
 	pack, err := x.Evidence(t.Context(), q, rank.PackOptions{})
-	if err != nil || pack.Note != longNote || len(pack.Handles) == 0 || pack.Handles[0].FilePath != "lease.go" {
+	if err != nil || pack.Note != query.LongNote || len(pack.Handles) == 0 || pack.Handles[0].FilePath != "lease.go" {
 		t.Errorf("the pack says %q, %v", pack.Note, err)
+	}
+	var many []string
+	for i := range query.MaxPatterns {
+		many = append(many, strings.Repeat(fmt.Sprint("value", i, " "), 40))
+	}
+	if q, err = (query.Params{Patterns: many}).Compile(); err != nil || len(q.Text) <= query.MaxText || q.IsLong() {
+		t.Errorf("%d bytes of patterns, each of which is searched in full: %v", len(q.Text), err)
 	}
 	_, err = query.Params{Pattern: strings.Repeat("a ", query.MaxPattern)}.Compile()
 	if err == nil {

@@ -58,6 +58,7 @@ type search struct {
 	stale    map[string]*store.File // that are not what the store says
 	notRead  []string               // languages in which words were searched instead of names
 	blocks   map[int64]*blocks      // of files that are not divided when they are indexed, and were for this answer
+	cut      cut
 }
 
 // A local is a file that is not stored, or not yet.

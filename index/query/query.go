@@ -76,7 +76,17 @@ type Query struct {
 	Ignored []string // parameters that were given and play no part, such as pattern beside symbol; worth a note in the answer
 }
 
-// Note returns what the reader of an answer has to know besides: what played no part, that notIndexed files are not covered, in which
+// LongNote says what becomes of a question that [Query.IsLong].
+const LongNote = "the question is long: its first line and its rarest words were searched"
+
+// IsLong says whether of a text that was asked only a part of the words is searched.
+func (q Query) IsLong() bool { return q.Expr != nil && q.Expr.isLong() }
+
+func (e *Expr) isLong() bool {
+	return e.Op == Grep && len(e.Text) > MaxText || slices.ContainsFunc(e.Args, (*Expr).isLong)
+}
+
+// Note returns what the reader of an answer has to know besides: what played no part, that the question was cut, that notIndexed files are not covered, in which
 // languages names are not known, and, if nothing was found, that what nobody refers to may be named all the same. It is "" if there is
 // nothing to know.
 func (q Query) Note(notIndexed int, notRead []string, behind, found bool) string {
@@ -95,6 +105,9 @@ func (q Query) Note(notIndexed int, notRead []string, behind, found bool) string
 	}
 	if len(q.Ignored) > 0 {
 		list = append(list, strings.Join(q.Ignored, ", ")+" played no part: another parameter says what is searched")
+	}
+	if q.IsLong() {
+		list = append(list, LongNote)
 	}
 	if notIndexed > 0 {
 		files := "files are"

@@ -166,6 +166,7 @@ func (w *world) listFiles(ctx context.Context, q search.Question) error {
 	}}
 	out.Beside = func(say *report.Text) {
 		tellIgnored(say, r.Query)
+		tellLong(say, r.Query)
 		tellLeftOut(say, r.LeftOut)
 	}
 	return out.Write(w.ui)
@@ -265,6 +266,7 @@ func tellQuery(say *report.Text, c *cli.Context, place search.Place, r search.An
 	case r.Truncated:
 		say.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
 	}
+	tellLong(say, r.Query)
 	tellRelaxed(say, r.Relaxed && shown > 0)
 	tellNotRead(say, r.NotRead, r.Query.Expr.IsReferences())
 	if r.ExpandNote != "" && !r.Cut {
@@ -291,6 +293,13 @@ func tellIgnored(say *report.Text, q query.Query) {
 		default:
 			say.Note("--%s plays no part beside the other flags", name)
 		}
+	}
+}
+
+// tellLong says that a question was cut.
+func tellLong(say *report.Text, q query.Query) {
+	if q.IsLong() {
+		say.Note("%s", query.LongNote)
 	}
 }
 
@@ -369,6 +378,7 @@ func (w *world) printEvidence(say *report.Text, place search.Place, p search.Evi
 	} else {
 		say.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
 	}
+	tellLong(say, p.Query)
 	tellRelaxed(say, p.Relaxed && len(p.Handles) > 0)
 	tellNotRead(say, p.NotRead, p.Query.Expr.IsReferences())
 	tellNotIndexed(say, place, p.NotIndexed, p.Indexing)
