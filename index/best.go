@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/index/chunk"
-	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
 )
@@ -422,7 +421,7 @@ func weighPath(path string) float64 {
 	if strings.HasPrefix(lower, "examples/") || strings.Contains(lower, "/examples/") {
 		w -= 0.5
 	}
-	if files.Generated(path) || strings.HasPrefix(lower, "vendor/") || strings.Contains(lower, "/vendor/") {
+	if rank.IsMade(path) || rank.IsForeign(lower) {
 		w--
 	}
 	return w

@@ -366,18 +366,6 @@ func TestIgnoredRefusesWhatCannotBeListed(t *testing.T) {
 	}
 }
 
-func TestGenerated(t *testing.T) {
-	for path, want := range map[string]bool{
-		"main.go": false, "a/map.go": false, "locker.go": false, "min.js": false, "src/vendoring/a.go": false, "vendor.go": false, "string.go": false, "a/dist.go": false,
-		"a/api.pb.go": true, "x.min.js": true, "jquery-3.1.min.js": true, "site.css.map": true, "Cargo.lock": true, "package-lock.json": true, "go.sum": true,
-		"zz_generated.deepcopy.go": true, "api_generated.go": true, "kind_string.go": true, "vendor/a/b.go": true, "a/vendor/b.go": true, "a_pb2.py": true,
-	} {
-		if got := files.Generated(path); got != want {
-			t.Errorf("Generated(%q) = %v", path, got)
-		}
-	}
-}
-
 func ExampleWalker_Walk() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -480,34 +480,13 @@ func (s *Scorer) lost(d *Document) float64 {
 	if !s.tests && IsTest(d.Path) && !s.testsOf(d.Path) {
 		lost = s.w.Test
 	}
-	if isForeign(d.Path) {
+	if IsForeign(d.Path) {
 		lost = max(lost, s.w.Foreign)
 	}
-	if d.Made || isMade(d.Path) {
+	if d.Made || IsMade(d.Path) {
 		lost = max(lost, s.w.Made)
 	}
 	return lost
-}
-
-// inside says whether one of the directories of p has the name.
-func inside(p, name string) bool {
-	for {
-		dir, rest, ok := strings.Cut(p, "/")
-		if !ok {
-			return false
-		}
-		if dir == name {
-			return true
-		}
-		p = rest
-	}
-}
-
-// IsTest says whether a file is a test or made for one, by its name or its directory.
-func IsTest(p string) bool {
-	base := path.Base(p)
-	return strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") ||
-		inside(p, "test") || inside(p, "tests") || inside(p, "testsuite") || inside(p, "testdata") || inside(p, "__tests__") || inside(p, "fixtures")
 }
 
 // testsOf says whether a file is called after one that is asked for: its tests are asked for too.
@@ -519,14 +498,4 @@ func (s *Scorer) testsOf(p string) bool {
 		}
 	}
 	return false
-}
-
-func isForeign(p string) bool {
-	return inside(p, "vendor") || inside(p, "node_modules") || inside(p, "third_party") || inside(p, "site-packages")
-}
-
-func isMade(p string) bool {
-	base := path.Base(p)
-	return strings.Contains(base, ".min.") || strings.Contains(base, ".pb.") || strings.Contains(base, "_generated.") ||
-		strings.Contains(base, ".gen.") || strings.HasPrefix(base, "zz_generated") || inside(p, "dist")
 }
