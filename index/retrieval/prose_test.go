@@ -189,13 +189,42 @@ func (m *maker) described(p string) {
 		before := len(m.out)
 		m.add(sets[0], text, place{p, i + 1, end + 1})
 		if len(m.out) > before {
-			for j := from; j <= to; j++ {
-				lines[j] = ""
-			}
+			forget(lines[from : to+1])
 			return
 		}
 	}
 }
+
+// forget takes the first sentence out of the lines of some documentation, and what is left of the documentation without one.
+func forget(doc []string) {
+	begun, ended, more := false, false, false
+	for i := range doc {
+		t := bareDoc(doc[i])
+		switch {
+		case ended:
+			more = more || t != ""
+			continue
+		case t == "" && !begun:
+			continue
+		case t == "" || t[0] == '@':
+			ended, more = true, t != ""
+			continue
+		}
+		begun = true
+		_, rest, found := strings.Cut(t, ". ")
+		ended = found || strings.HasSuffix(t, ".")
+		more = rest != ""
+		doc[i] = strings.Replace(doc[i], t, rest, 1)
+	}
+	if !more {
+		clear(doc)
+	}
+}
+
+var docLine = regexp.MustCompile(`^\s*(?:[ru]*(?:"""|''')|[/*!]+)?\s*(.*?)\s*(?:\*/|"""|''')?$`)
+
+// bareDoc is what a line of documentation says, without the marks around it.
+func bareDoc(line string) string { return docLine.FindStringSubmatch(line)[1] }
 
 // named asks for a definition by its name, in small letters, or by a name of which a word is forgotten.
 func (m *maker) named(p string) {
