@@ -90,7 +90,7 @@ func (s *Searcher) Search(task string, c Context) Answer {
 	if len(scores) > 1 {
 		a.Gap = rounded(1 - scores[1].value/scores[0].value)
 	}
-	a.Confidence = rounded(s.confidence(&q, scores[0]))
+	a.Confidence = rounded(s.signs(&q, scores[0]).confidence())
 	if a.NoGoodMatch = a.Confidence < goodMatch; a.NoGoodMatch {
 		a.Note = "no skill is a good match: these have only some words of the task"
 	}
@@ -516,46 +516,3 @@ func prior(k *Skill, langs []string, c Context) float64 {
 }
 
 func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
-
-// goodMatch is the confidence below which there is no good match: on the tuning half, a lower one finds no more of the tasks that
-// have a skill, and offers more for those that have none.
-const goodMatch = 0.55
-
-// confidence is the probability that one of the first three is right. The numbers were fitted to the tuning half of the tasks.
-func (s *Searcher) confidence(q *question, best scored) float64 {
-	share, covered := s.covers(q, best)
-	return 1 / (1 + math.Exp(8.44-2.17*share-3.66*math.Log(1+best.value)-2.03*covered))
-}
-
-// covers returns the share that a document has of the score of one that is made of all that is asked for, and the
-// share that it has of the three words that tell most.
-func (s *Searcher) covers(q *question, d scored) (share, covered float64) {
-	type part struct{ rare, have float64 }
-	x := s.index
-	parts := make([]part, len(q.concepts))
-	mass := 0.0
-	for i := range q.concepts {
-		k, p := &q.concepts[i], &parts[i]
-		p.rare = k.weight * x.rarity(k.members[0].terms)
-		mass += p.rare
-		for _, m := range k.members {
-			h := x.hit(m, k.weight, d.doc)
-			switch {
-			case h.outside:
-				p.have = max(p.have, p.rare*m.weight)
-			case h.value > 0:
-				p.have = max(p.have, p.rare*m.weight*tuned.bodyShare)
-			}
-		}
-	}
-	order.Stable(parts, func(a, b part) int { return cmp.Compare(b.rare, a.rare) })
-	rare, have := 0.0, 0.0
-	for _, p := range parts[:min(3, len(parts))] {
-		rare += p.rare
-		have += p.have
-	}
-	if mass == 0 || rare == 0 {
-		return 0, 0
-	}
-	return d.value / mass, have / rare
-}

@@ -64,7 +64,7 @@ type Skills struct {
 	Total       int      `json:"total"`
 	Failed      []string `json:"failed"`        // registries that did not answer
 	NoGoodMatch bool     `json:"no_good_match"` // skills are the nearest
-	Confidence  float64  `json:"confidence"`    // that the first is right, 0 to 1
+	Confidence  float64  `json:"confidence"`    // that one of the first three is right, 0 to 1
 
 	Asked []string `json:"-"` // registries
 }
