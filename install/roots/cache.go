@@ -22,7 +22,7 @@ const (
 )
 
 // cacheMagic names the format of a cache; another one is as good as no cache.
-const cacheMagic = "skl stat cache 9\n"
+const cacheMagic = "skl stat cache 10\n"
 
 // A change less than this before reading began says nothing: the file may have
 // changed again within one tick of the file system's clock. The
@@ -35,6 +35,7 @@ const clockTick = 10 * time.Millisecond
 type Cache struct {
 	written int64 // nanoseconds since 1970, when reading began
 	skills  map[string]cached
+	bare    bool // the root has no receipts; not in a file
 }
 
 // A cached skill is its finding and the stamps it depends on.
@@ -81,41 +82,59 @@ func (c Caches) load(real string) Cache {
 	if err != nil {
 		return Cache{}
 	}
-	return parseCache(data)
+	cache := parseCache(data)
+	_, err = statPath(filepath.Join(real, stateDir))
+	cache.bare = errors.Is(err, fs.ErrNotExist)
+	return cache
 }
 
 // Fresh reports whether the skill in root/name, a slash-separated path
 // relative to root, and its receipt are as they were when the cache was written.
 func (c Cache) Fresh(root, name string) bool {
-	_, ok := c.lookup(root, name, filepath.Join(root, filepath.FromSlash(name)))
+	_, ok := c.lookup(root, candidate{rel: name, real: filepath.Join(root, filepath.FromSlash(name))})
 	return ok
 }
 
-// lookup returns what is known of the skill in dir, if nothing changed since.
-func (c Cache) lookup(root, name, dir string) (finding, bool) {
-	known, ok := c.skills[name]
+// lookup returns what is known of a skill, if nothing changed since.
+func (c Cache) lookup(root string, at candidate) (finding, bool) {
+	known, ok := c.skills[at.rel]
 	if !ok {
 		return finding{}, false
 	}
-	at, err := statPath(receiptOf(root, name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || at.stamp != known.receiptAt || !c.settled(at.ctime) {
+	var receipt status
+	if !c.bare {
+		var err error
+		if receipt, err = statPath(receiptOf(root, at.rel)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return finding{}, false
+		}
+	}
+	if receipt.stamp != known.receiptAt || !c.settled(receipt.ctime) {
 		return finding{}, false
 	}
-	return known.finding, known.unchanged(dir, c.written)
+	return known.finding, known.unchanged(at.real, at.skillFile, c.written)
 }
 
 // settled reports whether a change at the time ctime was over when c was read.
 func (c Cache) settled(ctime int64) bool { return ctime < c.written-int64(clockTick) }
 
-// unchanged reports whether every file and directory still has its stamp. What has none is not known.
-func (k cached) unchanged(dir string, written int64) bool {
+// unchanged reports whether every file and directory still has its stamp. What has none is not known. skill is the stamp of SKILL.md as it was just
+// found; zero if it was not looked at.
+func (k cached) unchanged(dir string, skill stamp, written int64) bool {
 	if len(k.stamps) == 0 {
 		return false
 	}
 	dir += string(filepath.Separator)
 	for _, s := range k.stamps {
-		st, err := statPath(dir + filepath.FromSlash(s.path))
-		if err != nil || st.stamp != s.at || s.at.ctime >= written-int64(clockTick) {
+		if s.at.ctime >= written-int64(clockTick) {
+			return false
+		}
+		if s.path == skillFile && skill != (stamp{}) {
+			if skill != s.at {
+				return false
+			}
+			continue
+		}
+		if st, err := statPath(dir + filepath.FromSlash(s.path)); err != nil || st.stamp != s.at {
 			return false
 		}
 	}
@@ -137,7 +156,7 @@ func (c Caches) Update(root string) error {
 	next := Cache{skills: make(map[string]cached, len(found))}
 	var stale []candidate
 	for _, f := range found {
-		if _, ok := old.lookup(root, f.rel, f.real); ok {
+		if _, ok := old.lookup(root, f); ok {
 			next.skills[f.rel] = old.skills[f.rel]
 		} else {
 			stale = append(stale, f)

@@ -66,7 +66,7 @@ func (d *discovery) searchPlace(p *place) {
 
 // add makes a record of c, or an alias of the record that has the same directory.
 func (d *discovery) add(p *place, c candidate) {
-	r := &Record{place: p, first: p, spots: []spot{{p, c.rel}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked}
+	r := &Record{place: p, first: p, spots: []spot{{p, c.rel}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked, skillFile: c.skillFile}
 	r.throughLink = !c.disabled && c.real != filepath.Join(p.real, filepath.FromSlash(c.rel))
 	switch {
 	case c.disabled:
@@ -142,7 +142,7 @@ func (d *discovery) inspectAll(ctx context.Context) error {
 		case p.Scope == ScopeSystem:
 			r.found = readFS(d.cfg.System, rel)
 		default:
-			known, ok := d.caches[p].lookup(p.Path, rel, r.Path)
+			known, ok := d.caches[p].lookup(p.Path, candidate{rel: rel, real: r.Path, skillFile: r.skillFile})
 			if !ok {
 				c := inspect(s, p.Path, rel, r.Path, d.cfg.own(p.Scope))
 				read[i], known = &c, c.finding

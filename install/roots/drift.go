@@ -131,7 +131,7 @@ func inParallel(n int, do func(s *scanner, i int)) {
 
 func (l Look) check(s *scanner, root, name string, r Receipt) (Drift, error) {
 	dir := filepath.Join(root, name)
-	if c, ok := l.Known.skills[name]; ok && c.tree == string(r.Tree) && c.unchanged(dir, l.Known.written) {
+	if c, ok := l.Known.skills[name]; ok && c.tree == string(r.Tree) && c.unchanged(dir, stamp{}, l.Known.written) {
 		return Drift{Tree: r.Tree}, nil
 	}
 	if st, err := statPath(dir); err == nil && st.kind != directory {

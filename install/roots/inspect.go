@@ -43,7 +43,7 @@ type finding struct {
 	tree                               string // digest of what is there; "" if that cannot be a bundle
 
 	receiptTree                                          string // "" if there is no usable receipt
-	receiptVersion, source, url, commit, manifest        string
+	receiptVersion, source, of, url, commit, manifest    string
 	issuer, identity, repository, signerRef, runner, key string
 	copyOf                                               string
 	generatedFrom                                        map[string]string
@@ -59,14 +59,14 @@ func (f *finding) fields() []*string {
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
 		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld, &f.gates, &f.libraries,
-		&f.invocation, &f.effects, &f.tools,
+		&f.invocation, &f.effects, &f.tools, &f.of,
 	}
 }
 
 // receipt returns what f knows of the receipt: all but name, files and links.
 func (f *finding) receipt() (Receipt, bool) {
 	r := Receipt{
-		Tree: bundle.Digest(f.receiptTree), Version: f.receiptVersion, Source: f.source, URL: f.url,
+		Tree: bundle.Digest(f.receiptTree), Version: f.receiptVersion, Source: f.source, Of: f.of, URL: f.url,
 		Commit: ref.Commit(f.commit), Manifest: ref.Digest(f.manifest), GeneratedFrom: f.generatedFrom, CopyOf: f.copyOf,
 	}
 	signer := lock.Signer{Issuer: f.issuer, Identity: f.identity, Repository: f.repository, Ref: f.signerRef, Runner: f.runner, Key: f.key}
@@ -76,6 +76,13 @@ func (f *finding) receipt() (Receipt, bool) {
 	return r, f.receiptTree != ""
 }
 
+// Receipt is what the copy's receipt said when it was listed, without files and links; ok is false if there is none that can be used.
+func (r Record) Receipt() (receipt Receipt, ok bool) {
+	receipt, ok = r.found.receipt()
+	receipt.Name = filepath.Base(r.Path)
+	return receipt, ok
+}
+
 // Origin is where the copy's receipt says that it came from: an address, and the commit in it. Both are "" for a copy that
 // was not installed by skl, and claims like everything in a receipt.
 func (r Record) Origin() (url string, commit ref.Commit) {
@@ -83,7 +90,7 @@ func (r Record) Origin() (url string, commit ref.Commit) {
 }
 
 func (f *finding) setReceipt(r Receipt) {
-	f.receiptTree, f.receiptVersion, f.source, f.url = string(r.Tree), r.Version, r.Source, r.URL
+	f.receiptTree, f.receiptVersion, f.source, f.of, f.url = string(r.Tree), r.Version, r.Source, r.Of, r.URL
 	f.commit, f.manifest, f.generatedFrom = string(r.Commit), string(r.Manifest), r.GeneratedFrom
 	f.copyOf = r.CopyOf
 	if s := r.Signer; s != nil {

@@ -151,6 +151,7 @@ type Record struct {
 	throughLink bool  // its own spot is a link to it
 	isLinked    bool  // its SKILL.md is a link
 	isSkip      bool  // a link out of the project
+	skillFile   stamp // of its SKILL.md as it was found; zero if it was not looked at
 	open        []Ack // conflicts that nobody acknowledged
 }
 

@@ -26,6 +26,8 @@ type candidate struct {
 	disabled bool
 	linked   bool // its SKILL.md is a link
 	escaped  bool // a link out of the project; it was not followed
+
+	skillFile stamp // of its SKILL.md; zero if it was not looked at
 }
 
 // A searcher looks for skills below one root, breadth first and in byte order.
@@ -84,7 +86,8 @@ func (s *searcher) search(real string) ([]candidate, error) {
 // look takes the skills among entries and returns the directories to read next.
 func (s *searcher) look(dir pending, entries []fs.DirEntry) []pending {
 	var next []pending
-	for _, e := range entries {
+	below := statBelow(dir.real, entries)
+	for i, e := range entries {
 		name := e.Name()
 		sub := pending{path.Join(dir.rel, name), filepath.Join(dir.real, name), dir.depth + 1}
 		switch {
@@ -104,13 +107,34 @@ func (s *searcher) look(dir pending, entries []fs.DirEntry) []pending {
 		case !e.IsDir():
 			continue
 		}
-		if st, ok := statSkill(sub.real); ok {
-			s.found = append(s.found, candidate{rel: sub.rel, real: sub.real, linked: st.kind == link})
+		st, ok := below[i].status, below[i].isSkill
+		if !e.IsDir() { // a link
+			st, ok = statSkill(sub.real)
+		}
+		if ok {
+			s.found = append(s.found, candidate{rel: sub.rel, real: sub.real, linked: st.kind == link, skillFile: st.stamp})
 		} else if sub.depth < maxDepth {
 			next = append(next, sub)
 		}
 	}
 	return next
+}
+
+// A skillStat says whether a directory has a SKILL.md.
+type skillStat struct {
+	status
+	isSkill bool
+}
+
+// statBelow looks for the SKILL.md of each directory among the entries of dir, in parallel: a root may have thousands.
+func statBelow(dir string, entries []fs.DirEntry) []skillStat {
+	list := make([]skillStat, len(entries))
+	inParallel(len(entries), func(_ *scanner, i int) {
+		if entries[i].IsDir() {
+			list[i].status, list[i].isSkill = statSkill(filepath.Join(dir, entries[i].Name()))
+		}
+	})
+	return list
 }
 
 // follow resolves a link to a directory. A link out of the boundary becomes a

@@ -33,7 +33,7 @@ func (a *Applier) GateModels(ctx context.Context, care Care, copies []roots.Reco
 		if releases[r.Path] != nil {
 			continue
 		}
-		releases[r.Path] = a.ReleaseIn(r.Path)
+		releases[r.Path] = a.releaseOf(r)
 		for _, one := range releases[r.Path] {
 			if !slices.Contains(all, one) {
 				all = append(all, one)

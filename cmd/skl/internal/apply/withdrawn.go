@@ -132,13 +132,23 @@ func (a *Applier) lock() (*lock.Lock, error) {
 // ReleasesOf are those that the receipts beside installed copies name.
 func (a *Applier) ReleasesOf(copies []roots.Record) (all []Release) {
 	for _, c := range copies {
-		for _, one := range a.ReleaseIn(c.Path) {
+		for _, one := range a.releaseOf(c) {
 			if !slices.Contains(all, one) {
 				all = append(all, one)
 			}
 		}
 	}
 	return all
+}
+
+// releaseOf is that of a copy that was listed, if it has a receipt of a registry.
+func (a *Applier) releaseOf(c roots.Record) []Release {
+	if r, ok := c.Receipt(); ok {
+		if one, ok := releaseOf(r, a.lock); ok {
+			return []Release{one}
+		}
+	}
+	return nil
 }
 
 // ReleaseIn is that of the skill in a directory, if it has a receipt of a registry.
