@@ -7,7 +7,7 @@
 //   - Go is read by go/parser, and by a scanner of its own where that gives up. Rust, Python,
 //     JavaScript and TypeScript (with JSX and TSX) are read by scanners that know strings, comments
 //     and brackets, and the forms of definitions; they are measured against tree-sitter (index/lang/oracle).
-//   - Java, Kotlin, C, C++, C#, Ruby, PHP, Swift, shells, HCL, protobuf, SQL and Lua are read by one scanner and a table for each:
+//   - Java, Kotlin, C, C++, C#, Ruby, PHP, Swift, shells, HCL, protobuf, SQL, Lua and R are read by one scanner and a table for each:
 //     their definitions alone. They are approximate; testdata/real_results.txt says how often they agree with universal-ctags.
 //   - It is pure: bytes in, values out. It may be called concurrently.
 package lang
@@ -37,6 +37,7 @@ const (
 	Protobuf Language = "protobuf"
 	SQL      Language = "sql"
 	Lua      Language = "lua"
+	R        Language = "r"
 )
 
 // Kind says what a symbol is.

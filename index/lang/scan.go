@@ -72,14 +72,14 @@ func OfText(name string, src []byte) Language {
 	case "awk", "gawk", "mawk":
 		return "awk"
 	case "Rscript":
-		return "r"
+		return R
 	}
 	return ""
 }
 
 // unread are extensions of languages that Scan does not know, and their names.
 const unread = " .pl perl .pm perl .scala scala .sc scala .dart dart .groovy groovy .gradle groovy .m objective-c .mm objective-c .ex elixir .exs elixir .erl erlang .hrl erlang" +
-	" .hs haskell .ml ocaml .mli ocaml .clj clojure .cljs clojure .cljc clojure .zig zig .jl julia .r r .cr crystal .nim nim .d d .f90 fortran .f95 fortran .f fortran .pas pascal" +
+	" .hs haskell .ml ocaml .mli ocaml .clj clojure .cljs clojure .cljc clojure .zig zig .jl julia .cr crystal .nim nim .d d .f90 fortran .f95 fortran .f fortran .pas pascal" +
 	" .vb visual-basic .fs fsharp .fsx fsharp .ps1 powershell .psm1 powershell .bat batch .cmd batch .vue vue .svelte svelte .astro astro .sol solidity .sv systemverilog .vhd vhdl" +
 	" .vhdl vhdl .asm assembly .s assembly .tcl tcl .awk awk .el lisp .lisp lisp .scm scheme .rkt racket .coffee coffeescript .graphql graphql .thrift thrift .cmake cmake .nix nix" +
 	" .fish fish .vim vim .cu cuda .hx haxe .elm elm .purs purescript .v v .odin odin .gd gdscript .mk make "

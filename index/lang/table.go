@@ -67,6 +67,7 @@ const (
 	commands                    // of a shell: here-documents, "#" only before words, parentheses that are not closed
 	blocks                      // any word may introduce a block: HCL
 	inside                      // what parentheses hold is read
+	assigns                     // what is assigned is a definition: R
 )
 
 func (t *table) has(r rule) bool { return t.rules&r != 0 }
@@ -131,6 +132,7 @@ var tables = [...]table{
 		keys: []key{{"create", Struct, object}}, rules: folded | dollars | doubled},
 	{language: Lua, names: " .lua ", line: "--", quotes: "\"'",
 		keys: []key{{"function", Function, called}}, rules: newlines | ends | inside},
+	{language: R, names: " .r .rprofile ", line: "#", quotes: "\"'`", tall: "\"'`", letters: ".", rules: newlines | inside | assigns},
 }
 
 // nameChars are the punctuation of operators that may be names.

@@ -43,6 +43,7 @@ var counted = map[Language]struct {
 	Protobuf: {"Protobuf", map[string]string{"message": "t", "enum": "t", "service": "t", "rpc": "f", "package": "n"}, ""},
 	SQL:      {"SQL", map[string]string{"table": "t", "function": "f", "procedure": "f", "view": "t", "trigger": "f", "index": "v"}, ""},
 	Lua:      {"Lua", map[string]string{"function": "f"}, ""},
+	R:        {"R", map[string]string{"function": "f", "method": "f", "class": "t", "generic": "f"}, ""},
 }
 
 func classOf(k Kind) string {
@@ -238,7 +239,7 @@ func ctags(t *testing.T, language string, kinds map[string]string, files []strin
 	if err := os.WriteFile(list, []byte(strings.Join(files, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("ctags", "--options=NONE", "--language-force="+language, "--languages=+"+language, "-L", list, "-x", "--sort=no",
+	out, err := exec.Command("ctags", "--options=NONE", "--language-force="+language, "--languages=+"+language+map[string]string{"R": ",R6Class,S4Class"}[language], "-L", list, "-x", "--sort=no",
 		"--_xformat=%{input}\x01%{name}\x01%{line}\x01%{kind}\x01%{scopeKind}").Output()
 	if err != nil {
 		t.Skipf("universal-ctags: %v", err)
@@ -253,7 +254,7 @@ func ctags(t *testing.T, language string, kinds map[string]string, files []strin
 		if !ok {
 			continue
 		}
-		if strings.HasPrefix(f[1], "__anon") || f[1] == "<lambda>" || (class == "v" || language == "Kotlin") && f[4] == "method" {
+		if strings.HasPrefix(f[1], "__anon") || strings.HasPrefix(f[1], "anonFunc") || f[1] == "<lambda>" || (class == "v" || language == "Kotlin") && f[4] == "method" {
 			continue // it has no name in the file, or is of a function alone
 		}
 		m := mark{class: class, name: nameFor(language, f[1])}
@@ -274,6 +275,9 @@ func nameFor(language, name string) string {
 	name = strings.NewReplacer(" ", "", "`", "", `\\`, `\`, `\x20`, "").Replace(name)
 	if i := strings.LastIndexAny(name, ".:"); (language == "Lua") && i >= 0 {
 		name = name[i+1:]
+	}
+	if language == "R" {
+		name = strings.Trim(name, "\"'")
 	}
 	if language == "Kotlin" && name == "Companion" {
 		return "companion"

@@ -21,7 +21,9 @@ func scanTable(t *table, src []byte) File {
 	if bytes.HasPrefix(src, []byte("\xef\xbb\xbf")) {
 		r.at = 3
 	}
-	if t.has(ends) {
+	if t.has(assigns) {
+		r.assignments()
+	} else if t.has(ends) {
 		r.words()
 	} else {
 		r.statements()

@@ -39,7 +39,7 @@ import (
 
 // Format is the number of the format, of which the terms of index/rank and the nodes of index/chunk are a part. A store of another
 // format is built anew.
-const Format = 5 // 5: with definitions of more languages
+const Format = 6 // 6: with definitions of R
 
 // applicationID marks our databases for file(1): "skli".
 const applicationID = 0x736b6c69
