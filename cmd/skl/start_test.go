@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strconv"
@@ -53,6 +55,51 @@ func TestCollectionWaits(t *testing.T) {
 	}
 	if !seen || before > 2<<20 || after == 0 {
 		t.Errorf("internal/memory initialised: %v, with %d bytes allocated before it and %d after it", seen, before, after)
+	}
+}
+
+var collected = regexp.MustCompile(`(?m)^gc \d+ @.* \d+->\d+->(\d+) MB, (\d+) MB goal`)
+
+// TestCollector holds that the choice of a command counts to its end: while skl index runs, the heap may grow to five times what lives.
+func TestCollector(t *testing.T) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		t.Skip("skipped: GOGC or GOMEMLIMIT says how garbage is collected")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i := range 300 {
+		var text strings.Builder
+		text.WriteString("package p\n")
+		for k := range 60 {
+			fmt.Fprintf(&text, "// F%[1]dn%[2]d does what is done in case %[2]d.\nfunc F%[1]dn%[2]d(value int) int { if value > %[2]d { return value }; return other%[2]d(value, \"text %[1]d\") }\n", i, k)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d.go", i)), []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var trace bytes.Buffer
+	cmd := exec.Command(self, "index", dir)
+	cmd.Args[0] = "skl" // see TestMain
+	cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1", "HOME="+t.TempDir(), "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME=")
+	cmd.Stderr = &trace
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &trace)
+	}
+	lived, judged := 0, 0
+	for _, m := range collected.FindAllStringSubmatch(trace.String(), -1) {
+		goal, _ := strconv.Atoi(m[2])
+		if lived > 1 {
+			if judged++; goal < 4*lived {
+				t.Errorf("%d MB lived, and the next collection began at %d", lived, goal)
+			}
+		}
+		lived, _ = strconv.Atoi(m[1])
+	}
+	if judged == 0 {
+		t.Errorf("nothing can be told by\n%s", &trace)
 	}
 }
 

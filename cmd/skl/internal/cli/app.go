@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/memory"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
@@ -42,13 +42,11 @@ type env struct {
 	screen         bool // stdout is a terminal
 	errScreen      bool // stderr is one
 	parses         bool // command lines are read, and not carried out
+	own            bool // the process does nothing else
 }
 
 // Main runs the process's command line and returns its exit status.
 func Main() int {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(300) // most commands end before their heap is worth collecting
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cwd, err := os.Getwd()
@@ -59,8 +57,8 @@ func Main() int {
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	return invoke(ctx, os.Args[1:], env{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, environ: os.Environ(), cwd: cwd,
-		terminal: tty(os.Stdin) && tty(os.Stderr),
-		screen:   tty(os.Stdout), errScreen: tty(os.Stderr),
+		own: true, terminal: tty(os.Stdin) && tty(os.Stderr),
+		screen: tty(os.Stdout), errScreen: tty(os.Stderr),
 	})
 }
 
@@ -244,6 +242,7 @@ type command struct {
 	complete   string    // what its arguments are: "skill", "host", "dir", "command", "topic", "shell", ""
 	instead    string    // hint if an argument is one too many; "%s" is the argument
 	sub        []command // subcommands, which replace run
+	memory     memory.Use
 	run        func(ctx context.Context, w *world, c *cli.Context) error
 	// alone reports whether a call needs nothing of this machine: it works without a home, and whatever is wrong with settings and
 	// project. Its world has the person and the process alone. nil is never.
@@ -310,6 +309,9 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 		u.Typed = typed(ctx)
 		if err := c.surplus(ctx.Args().Slice()); err != nil || e.parses {
 			return err
+		}
+		if e.own {
+			memory.Set(c.memory)
 		}
 		if c.alone != nil && c.alone(ctx) {
 			return c.run(ctx.Context, &world{ui: u, env: e}, ctx)

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/memory"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
@@ -25,7 +25,7 @@ func indexPathFlags() []cli.Flag {
 }
 
 func indexCommand() command {
-	return command{name: "index", args: "[DIR]", instead: "skl index DIR --glob '**/*.go'", group: "Code", usage: "index a directory for search; query does so by itself", output: search.Indexed{},
+	return command{name: "index", args: "[DIR]", memory: memory.Index, instead: "skl index DIR --glob '**/*.go'", group: "Code", usage: "index a directory for search; query does so by itself", output: search.Indexed{},
 		example: "skl index\nskl index status\nskl index drop 'vendor/**'",
 		flags: append([]cli.Flag{&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
 			&cli.BoolFlag{Name: "anew", Usage: "read unchanged files again, too"}}, indexPathFlags()...),
@@ -73,8 +73,6 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	debug.SetGCPercent(400) // this process does nothing else, and ends soon
-	debug.SetMemoryLimit(128 << 20)
 	out, err := w.search.Index(ctx, search.IndexRequest{Place: place, Glob: c.String("glob"), Anew: c.Bool("anew")})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/memory"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/index/serve"
@@ -13,7 +14,7 @@ import (
 )
 
 func indexServeCommand() command {
-	return command{name: "serve", usage: "serve the indexes of repositories over HTTP", output: indexServeResult{},
+	return command{name: "serve", memory: memory.Server, usage: "serve the indexes of repositories over HTTP", output: indexServeResult{},
 		example: "skl index serve\n" + search.ServiceKey + "=SECRET skl index serve --addr 0.0.0.0:3000",
 		flags: []cli.Flag{&cli.StringFlag{Name: "addr", Value: serve.DefaultAddr, Usage: "listen on `ADDR`; other than loopback needs a key in " + search.ServiceKey},
 			&cli.StringSliceFlag{Name: "allow-host", Usage: "on loopback, answer to `NAME` too, as behind a proxy (repeatable)"},

@@ -10,13 +10,14 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
+	"github.com/skl-project/skl/cmd/skl/internal/memory"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
 )
 
 func mcpCommand() command {
-	return command{name: "mcp", group: "Code", usage: "serve skl's tools to an agent over standard input and output",
+	return command{name: "mcp", memory: memory.Server, group: "Code", usage: "serve skl's tools to an agent over standard input and output",
 		example: "skl mcp --allow-run\nskl mcp --config-for claude-code",
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "tools", Usage: "offer `GROUPS`: code, skills, run (default: all)"},

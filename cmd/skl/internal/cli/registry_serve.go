@@ -9,13 +9,14 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
+	"github.com/skl-project/skl/cmd/skl/internal/memory"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 func serveRegistryCommand() command {
-	return command{name: "serve", usage: "serve a registry from a directory", output: admin.Serving{}, run: serveRegistry,
+	return command{name: "serve", memory: memory.Server, usage: "serve a registry from a directory", output: admin.Serving{}, run: serveRegistry,
 		example: "skl registry serve\nskl registry serve --addr 127.0.0.1:0 --data ./data --json\nskl registry serve --config registry.toml",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "addr", Usage: "listen on `HOST:PORT` (default " + admin.DefaultAddr + "); port 0 takes a free one"},

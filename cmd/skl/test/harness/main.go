@@ -12,12 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	"github.com/skl-project/skl/cmd/skl/internal/memory"
 )
 
 // built is the program that scripts run wherever they run skl. Without it a line "skl …" is carried out in the process of the tests,
@@ -62,9 +62,7 @@ func asPrograms(m *testing.M, programs map[string]func() int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(300) // as in a process of its own: most of what a command allocates outlives it by little
-	}
+	memory.Set(memory.Command) // as in a process of its own: most of what a command allocates outlives it by little
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
