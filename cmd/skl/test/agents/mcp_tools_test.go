@@ -142,6 +142,36 @@ func TestMCPGroups(t *testing.T) {
 	}
 }
 
+// The guidance of a pack says in each field the same of a question that is answered, one that is half answered, and one that cannot be.
+func TestMCPGuidance(t *testing.T) {
+	p := codeProject(t)
+	a := newAgent(t, p, "--tools", "code")
+	for _, tt := range []struct {
+		name, question string
+		stop           bool
+		action, band   string
+		least, most    float64 // confidence
+		expand, more   float64
+		next, why      string
+	}{
+		{"answered", "where is the token of a request checked", true, "expand_then_answer", "high", 0.7, 1, 2, 0, "Expand the first 2 suggested handles, then answer.", "has nearly all words of the question"},
+		{"half answered", "token expiry in the session database", false, "refine_query", "low", 0.001, 0.35, 2, 1, "Ask once more with", "shares few words with the question"},
+		{"not answerable", "kubernetes ingress annotations", false, "refine_query", "low", 0, 0, 0, 2, "Ask again with other words", "Nothing matches."},
+	} {
+		pack := a.finds("canopy_evidence_pack", map[string]any{"pattern": tt.question, "path": p.Project})
+		g := harness.HasFields(t, "guidance", pack["guidance"], "stop_querying recommended_action suggested_expand_count max_additional_queries confidence confidence_band next_step rationale")
+		confidence, ok := g["confidence"].(float64)
+		next, why := fmt.Sprint(g["next_step"]), fmt.Sprint(g["rationale"])
+		if g["stop_querying"] != tt.stop || g["recommended_action"] != tt.action || g["confidence_band"] != tt.band || !ok || confidence < tt.least || confidence > tt.most ||
+			g["suggested_expand_count"] != tt.expand || g["max_additional_queries"] != tt.more || !strings.HasPrefix(next, tt.next) || !strings.Contains(why, tt.why) {
+			t.Errorf("a question that is %s has the guidance %v", tt.name, g)
+		}
+		if suggested := harness.Objects(t, pack["expand_suggestion"]); float64(len(suggested)) < tt.expand {
+			t.Errorf("a question that is %s has %d handles to expand", tt.name, len(suggested))
+		}
+	}
+}
+
 // A client calls every tool of the group code, in the order that the readme tells agents.
 func TestMCPCode(t *testing.T) {
 	p := codeProject(t)
