@@ -31,6 +31,7 @@ type assignReader struct {
 	params bool // last closed the parameters of a function
 	fn     int  // the function whose parameters come next, -1 for none
 	class  int  // the class whose call comes next, -1 for none
+	deep   int  // brackets within those of stack, which are too many
 }
 
 func (r *tableReader) assignments() {
@@ -109,7 +110,7 @@ func (a *assignReader) token(tok tableToken) {
 
 // rawText passes over what follows in r"--( … )--".
 func (a *assignReader) rawText() bool {
-	if a.at >= len(a.src) || a.src[a.at] != '"' && a.src[a.at] != '\'' {
+	if a.ending || a.at >= len(a.src) || a.src[a.at] != '"' && a.src[a.at] != '\'' {
 		return false
 	}
 	q, p := a.src[a.at], a.at+1
@@ -122,6 +123,7 @@ func (a *assignReader) rawText() bool {
 	closer := string(")]}"[strings.IndexByte("([{", a.src[p])]) + string(a.src[a.at+1:p]) + string(q)
 	i := bytes.Index(a.src[p:], []byte(closer))
 	if i < 0 {
+		a.ending = true
 		return false
 	}
 	a.at = p + i + len(closer)
@@ -173,7 +175,7 @@ func (a *assignReader) opened(tok tableToken) {
 	if len(a.stack) < maxScopes {
 		a.stack = append(a.stack, b)
 	} else {
-		a.at = len(a.src)
+		a.deep++
 	}
 }
 
@@ -187,6 +189,11 @@ func (a *assignReader) past(p int) int {
 
 // closed ends what a bracket held.
 func (a *assignReader) closed(tok tableToken) {
+	if a.deep > 0 {
+		a.deep--
+		a.fresh, a.target, a.last = false, tableToken{}, tok
+		return
+	}
 	b := a.top()
 	a.ends(b, a.last.end)
 	a.fresh, a.last, a.params = false, tok, false
@@ -207,8 +214,11 @@ func (a *assignReader) closed(tok tableToken) {
 func (a *assignReader) assigned(tok tableToken, equals bool) {
 	name, top := a.target, a.top()
 	a.fresh, a.target = true, tableToken{} // "y <- x <- function()"
-	if name.kind == 0 || equals && top.kind == '(' && !top.members {
+	if name.kind == 0 || equals && (top.kind == '(' || top.kind == '[') && !top.members {
 		return
+	}
+	if name.end-name.start > maxAssignName || bytes.IndexByte(a.src[name.start:name.end], '\n') >= 0 {
+		return // a text
 	}
 	kind := Variable
 	p := a.past(tok.end)
