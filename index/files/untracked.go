@@ -43,6 +43,22 @@ func (k *Tracker) Untracked(dir string, paths []string) ([]string, error) {
 	return out, err
 }
 
+// Tracked returns those of paths, files below dir, that git tracks, be they there or not.
+func (k *Tracker) Tracked(dir string, paths []string) ([]string, error) {
+	in, err := k.open(dir)
+	if err != nil {
+		return nil, err
+	}
+	tracked, err := k.index(filepath.Join(in.repo.dir, "index"), in.fold)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		at, ok := in.place(p)
+		return !ok || !tracked.holds(at)
+	}), nil
+}
+
 // A Hidden is a file that git ignores, and why.
 type Hidden struct {
 	Path    string

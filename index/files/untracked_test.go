@@ -17,7 +17,7 @@ import (
 	"github.com/skl-project/skl/testdata/long"
 )
 
-// Of random trees, some files of which are tracked whatever ignores them, Untracked has the files that git says, from any directory.
+// Of random trees, some files of which are tracked whatever ignores them, Untracked and Tracked have the files that git says, from any directory.
 func TestUntrackedIsGits(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -51,6 +51,11 @@ func TestUntrackedIsGits(t *testing.T) {
 		}
 		if !slices.Equal(got, want) && len(got)+len(want) > 0 {
 			t.Fatalf("seed %d, in %q:\nfound %q\n  git %q\ntracked %q\n%s", seed, dir[len(g.root):], got, want, add, g.describe())
+		}
+		want = g.run(t, "", "-C", dir, "ls-files", "-c", "-z")
+		slices.Sort(want)
+		if got, err := (&files.Tracker{Getenv: g.getenv}).Tracked(dir, all); err != nil || !slices.Equal(got, want) && len(got)+len(want) > 0 {
+			t.Fatalf("seed %d, in %q: tracked are %q, %v\n  git %q", seed, dir[len(g.root):], got, err, want)
 		}
 		found += len(got)
 	}

@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/bundle"
@@ -74,6 +77,79 @@ func (a *Applier) committed(names func(string) bool) committed {
 	slices.Sort(c.paths)
 	slices.Sort(c.scripts)
 	return c
+}
+
+// addable are the words that `git add` takes, from the working directory, to have skl.toml, skl.lock and the places: the directories of files
+// of skills, by the files' paths in the project. What git ignores is left out, and what is neither there nor tracked. They are none outside of a repository.
+func (a *Applier) addable(places map[string]string) []string {
+	places = maps.Clone(places)
+	for _, name := range []string{"skl.toml", "skl.lock"} {
+		places[name] = name
+	}
+	paths := slices.Sorted(maps.Keys(places))
+	hidden, err := a.Scope.Tracker.Hidden(a.Scope.Project, paths, nil)
+	if errors.Is(err, files.ErrNoRepository) {
+		return nil
+	}
+	for _, h := range hidden {
+		delete(places, h.Path)
+	}
+	tracked, err := a.Scope.Tracker.Tracked(a.Scope.Project, paths) // a split index tells neither: then git says of a path what is wrong with it
+	maps.DeleteFunc(places, func(p, _ string) bool {
+		return err == nil && !slices.Contains(tracked, p) && !scope.Exists(filepath.Join(a.Scope.Project, filepath.FromSlash(p)))
+	})
+	var out []string
+	for _, at := range slices.Compact(slices.SortedFunc(maps.Values(places), func(x, y string) int {
+		return cmp.Or(cmp.Compare(rankOf(x), rankOf(y)), cmp.Compare(x, y))
+	})) {
+		at = filepath.Join(a.Scope.Project, filepath.FromSlash(at))
+		if rel, err := filepath.Rel(a.Scope.WorkingDir, at); err == nil {
+			at = rel
+		}
+		out = append(out, diag.Quote(filepath.ToSlash(at)))
+	}
+	return out
+}
+
+// rankOf is the order in which files are named: what a person writes, what skl wrote of it, and the rest.
+func rankOf(place string) int {
+	if i := slices.Index([]string{"skl.toml", "skl.lock"}, place); i >= 0 {
+		return i
+	}
+	return 2
+}
+
+// Committable is what `git add` takes to have what a result changed: [Applier.addable]. They are none where the lock is as it was, and outside
+// of a project.
+func (a *Applier) Committable(r Result) []string {
+	if r.LockState != "changed" || a.Scope.Kind != hosts.Project {
+		return nil
+	}
+	places := map[string]string{}
+	put := func(at string, copied bool) {
+		rel, err := filepath.Rel(a.Scope.Project, at)
+		if err != nil || !filepath.IsLocal(rel) {
+			return
+		}
+		rel = filepath.ToSlash(rel)
+		dir := path.Dir(rel)
+		if copied {
+			rel += "/SKILL.md"
+		}
+		places[rel] = dir
+	}
+	for _, c := range r.Changes.List {
+		if c.Action != install.Held && (c.Action != install.Keep || c.From != c.To) {
+			put(filepath.Join(c.Root, c.Name), true)
+		}
+		if c.MovedFrom != "" {
+			put(filepath.Join(c.MovedFrom, c.Name), true)
+		}
+		for _, link := range slices.Concat(c.Linked(), c.Unlinked()) {
+			put(link, c.Copies)
+		}
+	}
+	return a.addable(places)
 }
 
 // Uncarried says which files of the skills that names holds a clone will not have as they are here: git ignores them, changes their bytes, or does not see

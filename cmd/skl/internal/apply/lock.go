@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
-	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
@@ -104,26 +102,11 @@ func (a *Applier) afterMerge(f *scope.Files) []string {
 			}
 		}
 	}
-	paths := slices.Sorted(maps.Keys(places))
-	hidden, err := a.Scope.Tracker.Hidden(a.Scope.Project, paths, nil)
-	if errors.Is(err, files.ErrNoRepository) {
-		return []string{"skl ci"}
+	next := []string{"skl ci"}
+	if add := a.addable(places); len(add) > 0 {
+		next = append(next, "git add "+strings.Join(add, " "))
 	}
-	for _, h := range hidden {
-		delete(places, h.Path)
-	}
-	dirs := slices.Compact(slices.Sorted(maps.Values(places)))
-	add := "git add"
-	for _, at := range append([]string{f.ManifestPath, f.LockPath}, dirs...) {
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(a.Scope.Project, filepath.FromSlash(at))
-		}
-		if rel, err := filepath.Rel(a.Scope.WorkingDir, at); err == nil {
-			at = rel
-		}
-		add += " " + diag.Quote(filepath.ToSlash(at))
-	}
-	return []string{"skl ci", add}
+	return next
 }
 
 // pickSide asks which side of an entry of skl.toml is meant.

@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/spell"
@@ -114,6 +115,28 @@ func (a *Applier) meant(r RemoveRequest, f *scope.Files) ([]string, error) {
 		return nil, diag.New(diag.Misuse, "unknown_skill", "%s names no skills", a.Scope.Short(f.ManifestPath)).Hint("skl list")
 	}
 	return nil, diag.New(diag.Misuse, "unknown_skill", "no skill of %s is from %s", a.Scope.Short(f.ManifestPath), r.From).Meant(spell.Nearest(r.From.String(), refs, 3)...).Hint("skl list --fields name,source")
+}
+
+// Origin is what [RemoveRequest.From] takes to be about the skills of names and no others of l: "" where nothing is.
+func Origin(l *lock.Lock, names []string) string {
+	first, _ := l.Skill(names[0])
+	from, err := ref.Parse(first.Ref)
+	if err != nil {
+		return ""
+	}
+	from.Path, from.Skill, from.Version, from.Digest = "", "", "", ""
+	text := from.String()
+	if same, err := ref.Parse(text); err != nil || same != from {
+		return ""
+	}
+	for i := range l.Skills {
+		m, err := ref.Parse(l.Skills[i].Ref)
+		m.Path, m.Skill, m.Version, m.Digest = "", "", "", ""
+		if (err == nil && m == from) != slices.Contains(names, l.Skills[i].Name) {
+			return ""
+		}
+	}
+	return text
 }
 
 // comesFrom reports whether the skill of the ref m is what from names, or lies in it. A name of a namespace that is bound to

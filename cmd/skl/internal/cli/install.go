@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
+	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -79,6 +80,11 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("list") {
 		return w.listRefs(ctx, refs)
 	}
+	if len(refs) > 0 && !c.Bool("dry-run") {
+		if err := w.askWhere(); err != nil {
+			return err
+		}
+	}
 	if c.Bool("link") {
 		return w.link(ctx, c, refs)
 	}
@@ -97,6 +103,25 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 		return w.ambiguous(held)
 	}
 	return w.installed(result, err)
+}
+
+// askWhere asks whether skills are for the user or for the directory, which is in no project, where nobody said it and somebody can be asked.
+func (w *world) askWhere() error {
+	if !w.scope.ByDefault() || w.ui.Yes || !w.ui.CanAsk() || w.scope.Cwd == w.scope.Home {
+		return nil
+	}
+	root := func(base string) string { return w.scope.Short(filepath.Join(base, filepath.FromSlash(hosts.Canonical))) }
+	answer, err := w.ui.Letters("this directory is in no project: install where?", []ask.Letter{{Key: "h", Word: "home, for all projects: " + root(w.scope.Home)},
+		{Key: "t", Word: "this directory: " + root(w.scope.Cwd)}, {Key: "n", Word: "nowhere"}}, "h")
+	switch {
+	case err != nil:
+		return err
+	case answer == "t":
+		return w.scope.StartProject()
+	case answer == "n":
+		return ask.ErrLeft
+	}
+	return nil
 }
 
 // installUsage refuses flags that do not go together.

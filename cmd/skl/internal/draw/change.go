@@ -65,21 +65,33 @@ func Update(k screen.Look, u Updated) string {
 	return p.text()
 }
 
-// Next is what stands below updates: what agents make of them, the usual last, and how to go on or back.
-func Next(k screen.Look, notes []string, usual string, committed []string, undo string) string {
+// A Sequel is what stands below changes: what agents make of them, the usual last, and how to go on or back.
+type Sequel struct {
+	Notes  []string
+	Usual  string
+	Commit []string // what git add takes
+	Undo   string   // a command
+}
+
+// Next is a sequel that stands alone.
+func Next(k screen.Look, s Sequel) string {
 	p := &page{k: k}
-	for _, n := range notes {
-		p.prose(2, k.Mark(screen.Attention), screen.T(" "+n))
+	p.sequel(s)
+	return p.text()
+}
+
+func (p *page) sequel(s Sequel) {
+	for _, n := range s.Notes {
+		p.prose(2, p.k.Mark(screen.Attention), screen.T(" "+n))
 	}
-	if !k.Quiet && usual != "" {
-		p.prose(2, screen.T("  "+usual))
+	if !p.k.Quiet && s.Usual != "" {
+		p.prose(2, screen.T("  "+s.Usual))
 	}
 	next := step{label: "next"}
-	if len(committed) > 0 {
-		next.command = "git add " + strings.Join(committed, " ")
+	if len(s.Commit) > 0 {
+		next.command = "git add " + strings.Join(s.Commit, " ")
 	}
-	p.steps(next, step{"undo", undo})
-	return p.text()
+	p.steps(next, step{"undo", s.Undo})
 }
 
 // asks is what is asked for anew, red, and no longer.
@@ -97,8 +109,8 @@ func (p *page) asks(lines []string) {
 const fewAdded = 5
 
 // After is what was installed: a line for each skill, or sums of many. agents names the agents that a folder with links is
-// for; size writes a number of bytes; notes are what agents make of it, the usual last.
-func After(k screen.Look, added []Added, committed, notes []string, usual string, agents func(dir string) []string, size func(int64) string) string {
+// for; size writes a number of bytes.
+func After(k screen.Look, added []Added, s Sequel, agents func(dir string) []string, size func(int64) string) string {
 	p := &page{k: k}
 	if len(added) == 0 {
 		return ""
@@ -119,24 +131,7 @@ func After(k screen.Look, added []Added, committed, notes []string, usual string
 		}
 		p.prose(2, screen.T("  "+strings.Join(places, "; ")+"; -v lists them"))
 	}
-	for _, n := range notes {
-		p.prose(2, k.Mark(screen.Attention), screen.T(" "+n))
-	}
-	if !k.Quiet && usual != "" {
-		p.prose(2, screen.T("  "+usual))
-	}
-	var steps []step
-	if len(committed) > 0 {
-		steps = append(steps, step{"next", "git add " + strings.Join(committed, " ")})
-	}
-	if len(added) < fewAdded {
-		undo := "skl remove"
-		for _, a := range added {
-			undo += " " + a.Name
-		}
-		steps = append(steps, step{"undo", undo})
-	}
-	p.steps(steps...)
+	p.sequel(s)
 	return p.text()
 }
 

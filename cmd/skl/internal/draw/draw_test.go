@@ -88,10 +88,10 @@ func screens() map[string]func(screen.Look) string {
 		{Name: "alone", Path: "/x", State: roots.Active}}
 	return map[string]func(screen.Look) string{
 		"install-one": func(k screen.Look) string {
-			return After(k, added(1), commit, []string{"Gemini CLI does not read skill-0"}, "agents see it from their next start", agentsOf, size)
+			return After(k, added(1), Sequel{[]string{"Gemini CLI does not read skill-0"}, "agents see it from their next start", commit, "skl remove skill-0"}, agentsOf, size)
 		},
 		"install-many": func(k screen.Look) string {
-			return After(k, added(77), commit, nil, "agents see it from their next start", agentsOf, size)
+			return After(k, added(77), Sequel{nil, "agents see it from their next start", commit, "skl remove --from acme/skills"}, agentsOf, size)
 		},
 		"before-one": func(k screen.Look) string {
 			one := added(1)
@@ -127,7 +127,7 @@ func screens() map[string]func(screen.Look) string {
 		"update": func(k screen.Look) string {
 			return Update(k, Updated{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Content: "3 files +41 -6, ", Asks: []string{"+ net:api.ocr.example  scripts/ocr.py:12", "+ env:OCR_KEY  scripts/ocr.py:9", "- write:."}}) +
 				Update(k, Updated{Name: "release-notes", From: "2.0.1", To: untagged, Content: "text only"}) +
-				Next(k, nil, "agents see it from their next start", []string{"skl.toml", "skl.lock"}, "skl install acme/ocr-scan@1.4.2 acme/release-notes@2.0.1")
+				Next(k, Sequel{nil, "agents see it from their next start", []string{"skl.toml", "skl.lock"}, "skl install acme/ocr-scan@1.4.2 acme/release-notes@2.0.1"})
 		},
 		"list":       func(k screen.Look) string { return List(k, records(1)) },
 		"list-three": func(k screen.Look) string { return List(k, records(3)) },

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,6 +177,7 @@ func (d *Desk) planned(t *Text, r apply.Result) {
 	for _, c := range r.Changes.List {
 		d.change(t, c, r, "would")
 	}
+	d.why(t, r)
 	if d.done(t, r, "nothing was changed (--dry-run)") {
 		t.Note("nothing was changed (--dry-run)")
 	}
@@ -186,6 +188,7 @@ func (d *Desk) listed(t *Text, r apply.Result) {
 	for _, c := range r.Changes.List {
 		d.change(t, c, r, screen.Done)
 	}
+	d.why(t, r)
 	if d.done(t, r, "done") {
 		d.after(t, r)
 	}
@@ -200,12 +203,13 @@ func (d *Desk) drawn(t *Text, r apply.Result) {
 			d.kept(t, c.Name, r)
 		}
 	}
-	notes, usual := d.usesOf(r.Changes)
+	sequel := draw.Sequel{Commit: d.Apply.Committable(r)}
+	sequel.Notes, sequel.Usual = d.usesOf(r.Changes)
 	if len(added) > 0 {
-		t.Draw(func(k screen.Look) string {
-			return draw.After(k, added, d.committed(r), notes, usual, d.Apply.AgentsOf, diag.Size)
-		})
+		sequel.Undo = undoAdded(added, r.Lock)
+		t.Draw(func(k screen.Look) string { return draw.After(k, added, sequel, d.Apply.AgentsOf, diag.Size) })
 	}
+	d.why(t, r)
 	for _, c := range r.Changes.List {
 		switch {
 		case c.Action == install.Add:
@@ -221,11 +225,36 @@ func (d *Desk) drawn(t *Text, r apply.Result) {
 	if !d.done(t, r, "done") || len(added) > 0 {
 		return
 	}
-	if undo := undo(r); undo != "" {
-		t.Draw(func(k screen.Look) string { return draw.Next(k, notes, usual, d.committed(r), undo) })
+	if sequel.Undo = undo(r); sequel.Undo != "" {
+		t.Draw(func(k screen.Look) string { return draw.Next(k, sequel) })
 		return
 	}
 	d.after(t, r)
+}
+
+// undoAdded is the command that takes away what was added: by what the skills come from, if that is shorter than their names.
+func undoAdded(added []draw.Added, l *lock.Lock) string {
+	names := make([]string, len(added))
+	for i, a := range added {
+		names[i] = a.Name
+	}
+	if len(names) > fewNames {
+		if from := apply.Origin(l, names); from != "" {
+			return "skl remove --from " + diag.Quote(from)
+		}
+	}
+	if len(names) > manyNames {
+		return ""
+	}
+	return "skl remove " + strings.Join(names, " ")
+}
+
+// why says of the first skills that were added where nobody said where that they are in the user's own directory.
+func (d *Desk) why(t *Text, r apply.Result) {
+	adds := slices.ContainsFunc(r.Changes.List, func(c install.Change) bool { return c.Action == install.Add })
+	if adds && d.Scope.ByDefault() {
+		t.Note("for you, in every project: this directory is in none. For this directory alone: skl init, then the same here")
+	}
 }
 
 // isUpdate reports whether a change is another version, or other bytes of one.
@@ -267,7 +296,15 @@ func (d *Desk) done(t *Text, r apply.Result, verb string) bool {
 // after says what to commit, and which agents load what is new.
 func (d *Desk) after(t *Text, r apply.Result) {
 	if r.LockState == "changed" {
-		t.Note("wrote %s and %s: commit them", d.Scope.Short(filepath.Join(d.Scope.Base, "skl.toml")), d.Scope.Short(filepath.Join(d.Scope.Base, "skl.lock")))
+		wrote := []string{d.Scope.Short(filepath.Join(d.Scope.Base, "skl.toml")), d.Scope.Short(filepath.Join(d.Scope.Base, "skl.lock"))}
+		commit := ""
+		if add := d.Apply.Committable(r); len(add) > 0 {
+			commit = ": commit them"
+			if rest := slices.DeleteFunc(add, func(at string) bool { return path.Base(at) == "skl.toml" || path.Base(at) == "skl.lock" }); len(rest) > 0 {
+				commit += " with " + strings.Join(rest, " and ")
+			}
+		}
+		t.Note("wrote %s%s", strings.Join(wrote, " and "), commit)
 	}
 	if !slices.ContainsFunc(r.Changes.List, func(c install.Change) bool { return c.Action == install.Add || c.Action == install.Update }) {
 		return
@@ -279,14 +316,6 @@ func (d *Desk) after(t *Text, r apply.Result) {
 	if usual != "" {
 		t.Note("%s", usual)
 	}
-}
-
-// committed are the files of a project that a change is to be committed with.
-func (d *Desk) committed(r apply.Result) []string {
-	if r.LockState != "changed" || d.Scope.Project == "" {
-		return nil
-	}
-	return []string{d.Scope.Short(filepath.Join(d.Scope.Base, "skl.toml")), d.Scope.Short(filepath.Join(d.Scope.Base, "skl.lock"))}
 }
 
 // undo is the command that takes an update back: "" where it would not be one of a few versions that can be named.
@@ -326,6 +355,12 @@ func (t *Text) unmet(all []apply.Unmet) {
 		}
 	}
 }
+
+// fewNames is how many skills a command that undoes an install names before it names what they come from.
+const fewNames = 4
+
+// manyNames is how many it names at most where they do not come from one place.
+const manyNames = 12
 
 // few is how many programs, hosts and others of a kind a line names.
 const few = 5

@@ -144,11 +144,18 @@ func Open(o Options) (*Scope, error) {
 	return sc, nil
 }
 
-// StartProject makes the working directory a project's, where there was none.
+// ByDefault reports whether the user's own scope was taken for want of a project, and nobody named one.
+func (sc *Scope) ByDefault() bool { return sc.options.Scope == "" && sc.Kind == hosts.User }
+
+// StartProject makes the working directory a project's, where there was none. It is called before a source was asked.
 func (sc *Scope) StartProject() error {
 	sc.Kind, sc.Project, sc.Base = hosts.Project, sc.Cwd, sc.Cwd
 	sc.Root = filepath.Join(sc.Cwd, filepath.FromSlash(hosts.Canonical))
-	return sc.setSite()
+	if err := sc.setSite(); err != nil {
+		return err
+	}
+	sc.wire()
+	return nil
 }
 
 // Absolute is path as it is meant in base, cleaned.

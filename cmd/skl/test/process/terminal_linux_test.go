@@ -308,6 +308,36 @@ func TestTerminalLeft(t *testing.T) {
 	}
 }
 
+// In a directory of no project a terminal asks where skills go; the answer decides it, and a no changes nothing.
+func TestTerminalWhere(t *testing.T) {
+	for key, where := range map[string]string{"h": "home", "\r": "home", "t": "project", "n": "", "\x1b": ""} {
+		p := newDesk(t)
+		if err := os.RemoveAll(filepath.Join(p.project, ".git")); err != nil {
+			t.Fatal(err)
+		}
+		p.write(t, "one/SKILL.md", "---\nname: one\ndescription: Does one thing. Use when asked.\n---\n# x\n")
+		x := p.start(t, 80, 30, nil, "install", "./one", "--host", "claude-code")
+		x.until("? this directory is in no project: install where?  [H]ome, for all projects:")
+		x.press(key)
+		if where != "" {
+			x.until("? install for Claude Code?")
+			x.press("y")
+		}
+		if code, want := x.end(), map[bool]int{true: 130, false: 0}[where == ""]; code != want {
+			t.Errorf("%q: exit %d, want %d:\n%s", key, code, want, x.text())
+		}
+		for place, dir := range map[string]string{"home": p.home, "project": p.project} {
+			_, err := os.Lstat(filepath.Join(dir, ".agents", "skills", "one"))
+			if (err == nil) != (place == where) {
+				t.Errorf("%q: in the directory of %s: %v", key, place, err)
+			}
+		}
+		if strings.Contains(x.text(), "git add") {
+			t.Errorf("%q: git add, where no repository is:\n%s", key, x.text())
+		}
+	}
+}
+
 // A no at the end installs nothing.
 func TestTerminalNo(t *testing.T) {
 	p := newDesk(t)
