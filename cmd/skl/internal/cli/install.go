@@ -110,7 +110,9 @@ func (w *world) askWhere() error {
 	if !w.scope.ByDefault() || w.ui.Yes || !w.ui.CanAsk() || w.scope.Cwd == w.scope.Home {
 		return nil
 	}
-	root := func(base string) string { return w.scope.Short(filepath.Join(base, filepath.FromSlash(hosts.Canonical))) }
+	root := func(base string) string {
+		return w.scope.Short(filepath.Join(base, filepath.FromSlash(hosts.Canonical)))
+	}
 	answer, err := w.ui.Letters("this directory is in no project: install where?", []ask.Letter{{Key: "h", Word: "home, for all projects: " + root(w.scope.Home)},
 		{Key: "t", Word: "this directory: " + root(w.scope.Cwd)}, {Key: "n", Word: "nowhere"}}, "h")
 	switch {
