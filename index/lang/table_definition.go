@@ -1,6 +1,9 @@
 package lang
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // A definition is what a statement defines. It has no name if that is nothing.
 type definition struct {
@@ -38,7 +41,7 @@ func (r *tableReader) classify(term byte) (d definition) {
 			if i > 0 && t.has(callables) && r.operatorBefore(i) >= 0 {
 				return r.callable(term)
 			}
-			if i > 0 && p[i-1].kind == 'w' && t.has(callables) && !strings.HasPrefix(r.textOf(p[i-1]), "__") && !r.said(p[i-1], "alignas") {
+			if i > 0 && p[i-1].kind == 'w' && t.has(callables) && !r.attribute(p, i) && !r.said(p[i-1], "alignas") {
 				return r.callable(term)
 			}
 			continue
@@ -315,7 +318,11 @@ func (r *tableReader) alias(p []tableToken) (d definition) {
 				d.start, d.end = s, e
 				return d
 			}
-			if p[j-1].kind == 'w' && !strings.HasPrefix(r.textOf(p[j-1]), "__") {
+			if s, e := r.wrapped(tok); e > s && j+1 < len(p) && p[j+1].kind == '(' {
+				d.start, d.end = s, e
+				return d
+			}
+			if p[j-1].kind == 'w' && !r.attribute(p, j) {
 				d.start, d.end = p[j-1].start, p[j-1].end
 				return d
 			}
@@ -392,6 +399,40 @@ func (r *tableReader) pointed(group tableToken) (start, end int) {
 	return 0, 0
 }
 
+// wrapped is the one word in a group.
+func (r *tableReader) wrapped(group tableToken) (start, end int) {
+	if group.end-group.start < 2 {
+		return 0, 0
+	}
+	text := r.src[group.start+1 : group.end-1]
+	start = group.start + 1 + len(text) - len(bytes.TrimLeft(text, " \t\r\n"))
+	end = start + len(bytes.TrimSpace(text))
+	for at := start; at < end; at++ {
+		if c := r.src[at]; !r.letter(c) && (c < '0' || c > '9') {
+			return 0, 0
+		}
+	}
+	return start, end
+}
+
+// attribute says whether the word before the group at j of p belongs to a declaration without being its name: __attribute__((x)), or another with
+// two underscores that the type or the name comes after, or that comes after the parameters.
+func (r *tableReader) attribute(p []tableToken, j int) bool {
+	w := r.textOf(p[j-1])
+	switch {
+	case !strings.HasPrefix(w, "__"):
+		return false
+	case strings.HasSuffix(w, "__") || w == "__declspec" || w == "__asm" || w == "__typeof" || w == "__pragma" || w == "__based" || j > 1 && p[j-2].kind == '(':
+		return true
+	}
+	for k := j + 1; k < len(p); k++ {
+		if w := r.textOf(p[k]); p[k].kind == 'w' && !strings.HasPrefix(w, "__") && !r.macro(p[k]) || p[k].kind == '*' {
+			return true
+		}
+	}
+	return false
+}
+
 // callable is a function without a key: a name before parentheses.
 func (r *tableReader) callable(term byte) (d definition) {
 	p, t := r.plain, r.t
@@ -413,8 +454,11 @@ func (r *tableReader) callable(term byte) (d definition) {
 		if p[j].kind != '(' {
 			continue
 		}
+		if s, e := r.pointed(p[j]); t.has(raw) && at < 0 && e > s && r.src[e] == '(' && j+1 < len(p) && p[j+1].kind == '(' {
+			return definition{kind: Function, start: s, end: e, group: e} // what it returns points to a function
+		}
 		switch w := r.textOf(p[j-1]); {
-		case p[j-1].kind == 'w' && (strings.HasPrefix(w, "__") || w == "alignas" || w == "decltype" || w == "noexcept" || w == "explicit" || w == "throw" || w == "requires"):
+		case p[j-1].kind == 'w' && (r.attribute(p, j) || w == "alignas" || w == "decltype" || w == "noexcept" || w == "explicit" || w == "throw" || w == "requires"):
 			continue
 		case w == "operator" && j+1 < len(p) && p[j+1].kind == '(':
 			j++ // operator()

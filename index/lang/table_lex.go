@@ -76,7 +76,7 @@ func (r *tableReader) next() tableToken {
 			return tableToken{'s', start, r.at}
 		case (c == '(' || c == '[') && !r.loose && !r.t.has(inside) && r.group():
 			return tableToken{c, start, r.at}
-		case c == '<' && (r.t.has(commands) && r.is("<<") || r.t.language == PHP && r.is("<<<")):
+		case c == '<' && r.hereBegins():
 			r.hereWord()
 			return tableToken{c, start, r.at}
 		case c == '\\' && r.t.has(commands):
@@ -379,6 +379,11 @@ func (r *tableReader) dollar() {
 	}
 }
 
+// hereBegins says whether a here-document is announced here.
+func (r *tableReader) hereBegins() bool {
+	return (r.t.has(commands) || r.t.language == HCL) && r.is("<<") || r.t.language == PHP && r.is("<<<")
+}
+
 // hereWord remembers the word that ends a here-document.
 func (r *tableReader) hereWord() {
 	r.at += 2
@@ -496,7 +501,7 @@ func (r *tableReader) pass(c byte) {
 		r.word()
 	case c == '\\' && r.t.has(commands):
 		r.at = min(r.at+2, len(r.src))
-	case c == '<' && (r.t.has(commands) && r.is("<<") || r.t.language == PHP && r.is("<<<")):
+	case c == '<' && r.hereBegins():
 		r.hereWord()
 	case c == '$' && r.t.has(dollars):
 		r.dollar()

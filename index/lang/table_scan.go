@@ -69,6 +69,9 @@ func (r *tableReader) statements() {
 				r.push(tok)
 				continue
 			}
+			if n := len(r.head); n > 0 && r.t.has(newlines) && !r.t.has(commands) && !r.t.has(blocks) {
+				r.end(r.head[n-1].end) // "{ fun one(): Int }" on one line
+			}
 			r.head = r.head[:0]
 			r.close(tok.end)
 		case '=':
