@@ -75,6 +75,9 @@ func (e *Error) Hint(format string, args ...any) *Error {
 // commands are the programs that hints name.
 var commands = []string{"skl", "git", "npm", "docker", "chmod", "chown", "rm", "mv", "export"}
 
+// special are the characters by which a text runs something, or goes on as another command.
+const special = "$`;&|<>\\\"\n\r"
+
 // ForShell returns args with each text that could run something, or go on as another
 // command, in single quotes, if format is a command to type. Names and paths come from bundles and
 // clones. The format "%s" alone stands for a whole hint, which has its quotes already.
@@ -91,17 +94,33 @@ func ForShell(format string, args []any) []any {
 		case fmt.Stringer:
 			text = a.String()
 		}
-		if strings.ContainsAny(text, "$`;&|<>\\\"\n\r") && !quoted(text) {
+		if strings.ContainsAny(text, special) && !quoted(text) {
 			out[i] = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 		}
 	}
 	return out
 }
 
-// quoted reports whether s is one word in single quotes already.
+// quoted reports whether all of s that means something to a shell is in single quotes, or is a quote behind a backslash, as [Quote] writes them.
 func quoted(s string) bool {
-	return len(s) > 1 && s[0] == '\'' && s[len(s)-1] == '\'' &&
-		!strings.Contains(strings.ReplaceAll(s[1:len(s)-1], `'\''`, ""), "'")
+	for s != "" {
+		i := strings.IndexAny(s, special+"'")
+		switch {
+		case i < 0:
+			return true
+		case strings.HasPrefix(s[i:], `\'`):
+			s = s[i+2:]
+		case s[i] == '\'':
+			_, rest, closed := strings.Cut(s[i+1:], "'")
+			if !closed {
+				return false
+			}
+			s = rest
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Own returns an Error with the sentence of err that shares nothing with it, so that it can be changed: errors of

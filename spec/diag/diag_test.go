@@ -123,3 +123,15 @@ func ExampleError() {
 	fmt.Println(err, err.Hints)
 	// Output: no skill called "pfd" is installed [did you mean pdf?]
 }
+
+// What is quoted for a shell already is not quoted once more, and what only looks so is.
+func TestForShell(t *testing.T) {
+	for text, want := range map[string]string{
+		"pdf": "pdf", "o'b": "o'b", "a;b": "'a;b'", "'a;b'": "'a;b'", Quote("o'b;"): Quote("o'b;"), " --path 'o'\\''b'": " --path 'o'\\''b'", " --left-out '*.env' --path 'a b'": " --left-out '*.env' --path 'a b'",
+		"'a';b": "''\\''a'\\'';b'", "'a": "'a", "'a;": "''\\''a;'", "\\'; rm -r x; \\'": "'\\'\\''; rm -r x; \\'\\'''", "a\\": "'a\\'", "'a'$(x)'b'": "''\\''a'\\''$(x)'\\''b'\\'''",
+	} {
+		if got := ForShell("skl expand%s %s", []any{text}); got[0] != want {
+			t.Errorf("%s becomes %s, want %s", text, got[0], want)
+		}
+	}
+}

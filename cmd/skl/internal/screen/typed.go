@@ -15,12 +15,13 @@ type Flag struct {
 	Name, Text string // Text is the whole of it, quoted for the shell: "--project sub"
 }
 
-// placed are the commands that are of a project or scope, and configured others that read the configuration. Runs are found wherever they
-// were started.
+// placed are the commands that are of a project or scope, configured others that read the configuration, and indexed those of the index of
+// a directory. Runs are found wherever they were started.
 const (
 	placed = " init install remove update list info read ci check status diff outdated which disable enable doctor run verify audit trust policy " +
 		"source lock ack why search test graph activate "
 	configured = " login logout registry publish sign attest yank deprecate resume "
+	indexed    = " query evidence expand index "
 )
 
 // Retyped is a hint whose commands have the flags that were typed and that they lack.
@@ -67,7 +68,7 @@ func (t *Typed) flagged(line string) string {
 	for _, f := range t.Places {
 		switch {
 		case has(line, f.Name), f.Name == "root" && name == "install": // there it says where to install
-		case here, f.Name == "config" && strings.Contains(configured, " "+name+" "):
+		case here, f.Name == "project" && strings.Contains(indexed, " "+name+" "), f.Name == "config" && strings.Contains(configured, " "+name+" "):
 			before += f.Text + " "
 		}
 	}
