@@ -9,7 +9,7 @@ type Observed struct {
 	X    [features]float64 // all 0 of a pack without candidates
 }
 
-const features = 23
+const features = 25
 
 // Features names what an Observed holds, in order.
 var Features = [features]string{
@@ -35,6 +35,8 @@ var Features = [features]string{
 	"sign",                     // what its signature gives
 	"many",                     // logarithm of the number of matches, 1 at a thousand
 	"known near", "words name", // products
+	"rest",       // of the words that the name of the best does not have, the share that the rest of it has
+	"exact rest", // product
 }
 
 // What a pack has where there is no second or eighth candidate: the means of packs that have one.
@@ -94,6 +96,8 @@ func Observe(q Question, chosen []Candidate, total int) Observed {
 	}
 	x := &o.X
 	x[21], x[22] = mul(x[6], x[12]), mul(x[4], x[10])
+	x[23] = clamp01(top.Score.Rest)
+	x[24] = mul(x[9], x[23])
 	return o
 }
 
@@ -133,12 +137,12 @@ type Calibration [1 + groups][features]float64
 // DefaultCalibration returns the calibration that Pack uses. The numbers are what index/retrieval fits to the packs of repositories that judge nothing.
 func DefaultCalibration() Calibration {
 	return Calibration{
-		{-8.70, 6.06, 1.04, 0.06, 2.77, -0.68, 0.39, 0.42, 0.10, 0.67, 0.21, 0.76, 1.79, 0.32, -0.09, -1.93, 0.14, 0.28, 0.91, -0.30, -1.52, -1.73, 0.98},       // all kinds
-		{0.72, 0.11, -0.00, -0.13, 0.40, 1.01, -0.05, 0.28, 0.41, 0.99, -0.55, -0.25, -0.08, -0.04, 1.73, 0.87, -0.15, 0.44, 0.38, 0.22, -0.18, -0.61, 0.21},    // concepts
-		{-0.10, 0.25, -1.29, 0.45, -0.73, -0.57, 0.83, -0.12, -0.55, 1.70, 1.37, 0.81, 0.06, 0.54, -0.94, -2.30, -1.22, -0.29, 1.25, 0.70, -1.32, -0.18, 0.59},  // names
-		{0.48, 2.09, 0.28, -0.03, -0.35, -0.66, -1.03, 0.55, 1.52, 0.34, -1.04, -1.29, -0.22, -0.64, -1.44, 0.05, 0.20, -0.53, -0.48, -1.07, 1.06, 0.71, -0.37}, // options
-		{-0.73, 1.19, 1.12, 0.44, -0.26, -0.92, 1.36, 0.15, -1.43, -1.22, 0.06, 1.59, -0.35, 0.41, 0.13, -0.56, 1.40, 0.67, 0.57, -0.50, -0.63, 0.15, 0.32},     // errors
-		{-0.37, 2.43, 0.93, -0.67, 3.70, 0.46, -0.72, -0.44, 0.15, -1.14, 0.37, -0.09, 2.38, 0.05, 0.43, 0.01, -0.09, 0.00, -0.81, 0.34, -0.46, -1.81, 0.23},    // sentences
+		{-8.23, 4.61, 1.03, 0.07, 2.21, -1.16, 0.44, 0.14, 0.10, -1.13, 0.70, 1.36, 0.65, 0.35, -0.14, -2.25, 0.08, 1.17, 0.96, 0.01, -0.75, -0.94, -0.33, -0.22, 2.65},         // all kinds
+		{1.34, -1.54, 0.13, -0.36, -0.05, 0.70, 0.10, -0.37, 0.66, 0.34, 0.72, 0.49, 0.67, -0.32, 1.67, 0.21, -0.13, 0.32, 0.45, 0.79, 0.15, -0.35, 0.23, -0.13, 0.38},          // concepts
+		{0.42, 0.73, -0.94, 0.05, -0.05, -0.29, -0.11, 0.14, -0.90, 0.57, 0.64, -0.00, -0.24, 0.73, -1.45, -1.86, -1.20, -0.28, 1.46, 0.02, -1.48, -0.90, 0.38, 1.61, 1.01},     // names
+		{0.54, 2.83, 0.42, -0.17, -1.29, -0.41, -1.23, 1.33, 1.39, 0.25, -1.37, -1.63, -0.04, -0.75, -1.01, -0.69, -0.26, -0.48, -0.49, -1.20, 0.81, 1.15, -0.57, -0.12, -0.75}, // options
+		{-0.80, 2.09, 0.23, 0.79, 0.04, -0.75, 0.80, -0.14, -1.65, -0.24, -0.41, 0.72, 0.36, 0.58, -0.12, -0.23, 1.92, 0.99, -0.16, -0.83, -0.62, -0.03, 0.10, 0.38, -0.44},     // errors
+		{-1.51, 0.51, 1.20, -0.23, 3.55, -0.41, 0.88, -0.82, 0.60, -2.06, 1.12, 1.78, -0.10, 0.11, 0.76, 0.32, -0.26, 0.63, -0.30, 1.22, 0.39, -0.81, -0.47, -1.96, 2.44},       // sentences
 	}
 }
 

@@ -66,7 +66,7 @@ func TestFitIsCarefulWithLittle(t *testing.T) {
 
 func TestObserve(t *testing.T) {
 	three := []Candidate{
-		{Path: "a/x.go", Kind: "method", FirstLine: 1, LastLine: 5, Score: Score{Value: 1, Known: 0.9, Unknown: 0.25, Rarest: 5, Exact: 0.8, Matched: []string{"pars"}, Parts: []Part{{"name", 0.4}, {"near", 0.1}}}},
+		{Path: "a/x.go", Kind: "method", FirstLine: 1, LastLine: 5, Score: Score{Value: 1, Known: 0.9, Unknown: 0.25, Rest: 1, Rarest: 5, Exact: 0.8, Matched: []string{"pars"}, Parts: []Part{{"name", 0.4}, {"near", 0.1}}}},
 		{Path: "a/y.go", Score: Score{Value: 0.75, Coverage: 0.6, Matched: []string{"tabl"}}},
 		{Path: "b/z.go", Score: Score{Value: 0.25, Coverage: 0.3}},
 	}
@@ -102,7 +102,7 @@ func TestDefaultCalibrationIsSensible(t *testing.T) {
 	matched := []string{"parset", "pars", "tabl"}
 	some := func(question string, share, exact, value, inName float64) Observed {
 		return Observe(Ask(question), []Candidate{
-			{Path: "a/x.go", Kind: "function", LastLine: 20, Score: Score{Value: value, Coverage: share, Known: share, Unknown: 0.6 * (1 - share), Rarest: 2 + 5*share, Exact: exact, Matched: matched[:1+int(2*share)], Parts: []Part{{"name", inName}, {"near", 0.2 * share}, {"body", 0.1 * share}}}},
+			{Path: "a/x.go", Kind: "function", LastLine: 20, Score: Score{Value: value, Coverage: share, Known: share, Unknown: 0.6 * (1 - share), Rest: share, Rarest: 2 + 5*share, Exact: exact, Matched: matched[:1+int(2*share)], Parts: []Part{{"name", inName}, {"near", 0.2 * share}, {"body", 0.1 * share}}}},
 			{Path: "b/y.go", Kind: "function", Score: Score{Value: value * 0.8, Coverage: share / 2}},
 		}, 10)
 	}

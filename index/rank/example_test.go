@@ -32,7 +32,7 @@ func ExampleScorer() {
 
 func ExamplePack() {
 	candidates := []rank.Candidate{
-		{Path: "url/query.go", Kind: "function", Start: 0, End: 300, FirstLine: 1, LastLine: 12, Tokens: 80, Score: rank.Score{Value: 3.1, Coverage: 1, Known: 1, Rarest: 4, Exact: 1,
+		{Path: "url/query.go", Kind: "function", Start: 0, End: 300, FirstLine: 1, LastLine: 12, Tokens: 80, Score: rank.Score{Value: 3.1, Coverage: 1, Known: 1, Rest: 1, Rarest: 4, Exact: 1,
 			Matched: []string{"parsequeri", "pars", "queri"}, Parts: []rank.Part{{Name: "name", Value: 0.7}, {Name: "near", Value: 0.2}, {Name: "match", Value: 2.2}}}},
 		{Path: "url/query.go", Start: 400, End: 700, Tokens: 80, Score: rank.Score{Value: 0.3, Coverage: 0.3}},
 	}

@@ -26,8 +26,8 @@ type PackOptions struct {
 	MaxTokens  int // of all handles together; 0 for no limit
 }
 
-// Enough is the confidence from which on another question is not worth its time: about 85 of 100 such packs answer.
-const Enough = 0.65
+// Enough is the confidence from which on another question is not worth its time: nearly 9 of 10 such packs answer.
+const Enough = 0.70
 
 // maxSuggested handles are suggested.
 const maxSuggested = 6
@@ -171,7 +171,7 @@ func Band(confidence float64) string {
 	switch {
 	case confidence < 0.35:
 		return "low"
-	case confidence < 0.70:
+	case confidence < Enough:
 		return "medium"
 	}
 	return "high"

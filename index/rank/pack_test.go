@@ -98,8 +98,8 @@ func TestPack(t *testing.T) {
 }
 
 func TestGuidance(t *testing.T) {
-	exact := Score{Value: 3.2, Coverage: 1, Known: 1, Rarest: 5, Exact: 1, Matched: []string{"parset", "pars", "tabl"}, Parts: []Part{{"name", 0.6}, {"body", 0.1}, {"near", 0.19}, {"exact", 0.42}, {"match", 2}}}
-	alike := Score{Value: 2.6, Coverage: 0.7, Known: 0.7, Rarest: 4, Matched: []string{"tabl"}, Parts: []Part{{"name", 0.3}, {"match", 1.9}}}
+	exact := Score{Value: 3.2, Coverage: 1, Known: 1, Rest: 1, Rarest: 5, Exact: 1, Matched: []string{"parset", "pars", "tabl"}, Parts: []Part{{"name", 0.6}, {"body", 0.1}, {"near", 0.19}, {"exact", 0.42}, {"match", 2}}}
+	alike := Score{Value: 2.6, Coverage: 0.7, Known: 0.7, Rest: 0.7, Rarest: 4, Matched: []string{"tabl"}, Parts: []Part{{"name", 0.3}, {"match", 1.9}}}
 	weak := Score{Value: 0.1, Coverage: 0.1, Unknown: 0.5, Known: 0.2}
 	many := func(s Score, n int) (all []Candidate) {
 		for i := range n {

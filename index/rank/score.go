@@ -41,6 +41,7 @@ type Score struct {
 	Exact    float64  // 1 if the name is what was asked for, letter by letter; less if nearly, or if more was asked; else 0
 	Known    float64  // the same of the terms that the corpus has at all, without Stop terms
 	Unknown  float64  // share of the terms, without Stop terms, that the corpus has nowhere: the same for all documents of a question
+	Rest     float64  // of the terms that its name does not have, the share that the rest of it has, weighted alike; 1 if its name has all
 	Rarest   float64  // how rare the rarest of Matched is: the logarithm of how many documents there are for each that has it
 	Matched  []string // terms of the question that it has, in the order of the question, without Stop terms
 	Parts    []Part   // what Value is the sum of; without those that are 0
@@ -397,6 +398,18 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 				}
 			}
 		}
+	}
+	rest, left := 0.0, 0.0
+	for i, t := range s.terms {
+		if !t.Stop && m.counts[i][inName] == 0 {
+			left += s.weights[i]
+			if m.counts[i] != [fields]int{} {
+				rest += s.weights[i]
+			}
+		}
+	}
+	if r.Rest = 1; left > 0 {
+		r.Rest = min(1, rest/left)
 	}
 	r.Unknown = s.unknown
 	if s.known > 0 {

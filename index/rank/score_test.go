@@ -190,3 +190,19 @@ func BenchmarkScore(b *testing.B) {
 		})
 	}
 }
+
+// What is asked beside the name of a definition is counted apart, so that a name alone does not answer.
+func TestScoreRest(t *testing.T) {
+	d := Document{Name: "bufferRead", Kind: "function", Path: "a.c", Body: []byte("int bufferRead(struct context *c) { return read(c->fd, c->bytes, 16); }")}
+	for text, want := range map[string][2]float64{
+		"bufferRead":                 {1, 1},
+		"bufferRead bytes":           {1, 1},
+		"bufferRead limit bandwidth": {0, 0},
+		"bufferRead bytes bandwidth": {0.3, 0.7},
+		"send email":                 {0, 0},
+	} {
+		if got := New(Ask(text), Corpus{}).Score(d).Rest; got < want[0] || got > want[1] {
+			t.Errorf("%q: %.2f of the rest, want %v", text, got, want)
+		}
+	}
+}

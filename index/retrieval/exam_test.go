@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skl-project/skl/index/query"
 )
 
 // An exam is one state of a repository, and what is asked about it.
@@ -20,6 +22,7 @@ type exam struct {
 const (
 	gone    = "gone"    // their answer was taken out of the repository
 	foreign = "foreign" // they are of another repository
+	grafted = "grafted" // they ask of a definition what is said of one of another repository, in words that its file does not have
 )
 
 func (q question) kind() string { return strings.TrimPrefix(q.set, "P ") }
@@ -45,7 +48,8 @@ func exams(t *testing.T, held bool, use func(exam)) {
 		var own []question
 		n, files := 0, 0
 		for _, e := range list {
-			own = append(own, filter(e.questions, func(q question) bool { return q.set != gone })...)
+			own = append(own, filter(e.questions, func(q question) bool { return len(q.truth) > 0 })...)
+			e.questions = append(e.questions, grafts(e.c, strangers[commits], e.questions)...)
 			e.questions = append(e.questions, foreigners(e.c, strangers[commits], e.questions)...)
 			n, files = n+len(e.questions), max(files, len(e.c.paths))
 			use(e)
@@ -115,7 +119,7 @@ func takeOut(c *corpus, questions []question) (out []question) {
 
 // foreigners chooses questions of others about c, so many that half of all have no answer.
 func foreigners(c *corpus, others, own []question) (out []question) {
-	answerable := len(filter(own, func(q question) bool { return q.set != gone }))
+	answerable := len(filter(own, func(q question) bool { return len(q.truth) > 0 }))
 	need := answerable - (len(own) - answerable)
 	if len(others) == 0 || need <= 0 {
 		return nil
@@ -134,12 +138,37 @@ func foreigners(c *corpus, others, own []question) (out []question) {
 	return out
 }
 
+// grafts asks of definitions of c, of which own asks, what others say of theirs.
+func grafts(c *corpus, others, own []question) (out []question) {
+	others = filter(others, func(q question) bool { return q.subject != "" })
+	for i, q := range own {
+		if q.subject == "" || len(q.truth) == 0 || len(others) == 0 {
+			continue
+		}
+		text := bytes.ToLower(c.files[q.truth[0].path])
+		lacks := func(w string) bool { return !bytes.Contains(text, []byte(w[:len(w)-len(w)/4])) }
+		for k := range others {
+			o := others[(i+k)%len(others)]
+			if !slices.ContainsFunc(o.detail, func(w string) bool { return !lacks(w) }) {
+				g := question{set: grafted, group: q.group, text: askDetail(q.subject, o.detail, i%4)}
+				g.params = query.Params{Pattern: g.text}
+				out = append(out, g)
+				break
+			}
+		}
+	}
+	return out
+}
+
 // named says whether q asks for a name that c has, too.
 func named(c *corpus, q question) bool {
-	if q.kind() != "name" && q.kind() != "config" {
+	name := q.subject
+	if q.kind() == "name" || q.kind() == "config" {
+		name = slices.MaxFunc(plainWords(q.text), func(a, b string) int { return len(a) - len(b) })
+	}
+	if name == "" {
 		return false
 	}
-	name := slices.MaxFunc(plainWords(q.text), func(a, b string) int { return len(a) - len(b) })
 	return slices.ContainsFunc(c.paths, func(p string) bool { return bytes.Contains(c.files[p], []byte(name)) })
 }
 

@@ -19,6 +19,7 @@ import (
 //
 //	where, how, function   the first sentence of a doc comment or docstring
 //	issue                  the same, as somebody who reports a problem writes it
+//	detail                 the name of a function, and some words of that sentence
 //	concept                what a comment within a function says, as bare words
 //	error                  the text of an error, with values filled in
 //	config                 an option or a variable by its name, or by what it is for
@@ -160,7 +161,7 @@ func endOf(lines []string, i int, python bool) int {
 // described asks for a function by its documentation.
 func (m *maker) described(p string) {
 	lines := m.lines[p]
-	sets := []string{"where", "how", "function", "issue"}
+	sets := []string{"where", "how", "function", "issue", "detail"}
 	slices.SortStableFunc(sets, func(a, b string) int { return m.of[a] - m.of[b] })
 	if m.full(sets[0]) || len(lines) == 0 {
 		return
@@ -182,13 +183,21 @@ func (m *maker) described(p string) {
 		if verb == nil {
 			continue
 		}
-		text = ask(sets[0], verb, m.r.rng.IntN(4))
-		if telling(plainWords(text)) < 4 {
+		form := m.r.rng.IntN(4)
+		text = ask(sets[0], verb, form)
+		detail := details(verb, form)
+		if sets[0] == "detail" {
+			text = askDetail(name, detail, form)
+		}
+		if telling(plainWords(text)) < 4 || sets[0] == "detail" && len(detail) < 2 {
 			continue
 		}
 		before := len(m.out)
 		m.add(sets[0], text, place{p, i + 1, end + 1})
 		if len(m.out) > before {
+			if sets[0] == "detail" {
+				m.out[before].subject, m.out[before].detail = name, detail
+			}
 			forget(lines[from : to+1])
 			return
 		}
@@ -399,6 +408,21 @@ func ask(set string, verb []string, form int) string {
 		}[form], rest)
 	}
 	return []string{"function to ", "helper to ", "method used to ", "code to "}[form] + rest
+}
+
+// details are two or three words of a verb phrase that say something.
+func details(verb []string, form int) (out []string) {
+	for _, w := range verb {
+		if l := strings.ToLower(w); len(l) > 3 && !small[l] && len(out) < 2+form%2 && strings.Trim(l, "abcdefghijklmnopqrstuvwxyz-") == "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// askDetail asks for a definition by its name and some words.
+func askDetail(name string, detail []string, form int) string {
+	return fmt.Sprintf([]string{"how does %s %s", "%s %s", "where does %s %s", "%s: %s"}[form], name, strings.Join(detail, " "))
 }
 
 var lineComment = regexp.MustCompile(`^\s+(?://|#)\s+([A-Z][^{}=<>|@]{40,})$`)

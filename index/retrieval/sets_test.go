@@ -31,6 +31,9 @@ type question struct {
 
 	name, owner, dir string // as one asks a tags file; name "" if one would not
 
+	subject string   // of a question about a definition by its name, and
+	detail  []string // what is asked of it
+
 	truth []place
 	all   bool // all of truth is wanted, not any
 	none  bool // there is no answer
