@@ -237,7 +237,8 @@ func (x *Index) several(path string) bool {
 // leftOut is what a walk left out.
 func leftOut(list files.List) query.LeftOut {
 	paths := slices.Concat(list.Secret, list.Linked)
-	return query.LeftOut{Ignored: list.Ignored, Secret: len(list.Secret), Linked: len(list.Linked), Paths: append([]string{}, paths[:min(len(paths), query.MaxLeftOut)]...)}
+	return query.LeftOut{Ignored: list.Ignored, Secret: len(list.Secret), Linked: len(list.Linked), Odd: list.Odd, Unreadable: len(list.Unreadable), TooLarge: len(list.TooLarge),
+		Paths: append([]string{}, paths[:min(len(paths), query.MaxLeftOut)]...)}
 }
 
 // LeftOut is what the last answer did not cover on purpose.
@@ -251,8 +252,8 @@ func (x *Index) LeftOut() query.LeftOut {
 // noted is the note of an answer, with what was left out where the answer is complete otherwise, or empty.
 func noted(q query.Query, pending int, notRead []string, behind, found bool, left query.LeftOut) string {
 	notes := []string{q.Note(pending, notRead, behind, found)}
-	if !found || readsAll(q.Expr) {
-		notes = append(notes, left.Note())
+	if all := q.Expr != nil && readsAll(q.Expr); !found || all {
+		notes = append(notes, left.Note(!all))
 	}
 	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }

@@ -75,7 +75,7 @@ func (g gathering) pack(q query.Query, o rank.PackOptions) query.Pack {
 	const found = true // that nothing was is for the guidance to say: packs of several questions are joined
 	out := query.Pack{QueryText: q.Text, TotalMatches: g.total, Handles: []query.Evidence{}, Files: []query.PackFile{}, ExpandSuggestion: []string{},
 		Relaxed: g.relaxed, NotIndexed: g.pending, NotRead: g.notRead, Behind: g.behind, Note: noted(q, g.pending, g.notRead, g.behind, found, g.left), Generation: g.generation}
-	if left := g.left.Note(); g.total == 0 && left != "" && out.Note == "" {
+	if left := g.left.Note(true); g.total == 0 && left != "" && out.Note == "" {
 		out.Note = left
 	}
 	chosen, suggested, guidance := rank.Pack(g.ask, g.candidates, g.total, g.more, o)

@@ -30,10 +30,15 @@ func named(n *chunk.Part) bool {
 	return n.Name != "" && (n.Type.IsSymbol() || n.Type == chunk.Op)
 }
 
-// definition finds symbols of exactly this name, whatever its case. If it is qualified, those to which the qualifier fits,
-// or all if it fits none.
+// definition finds symbols of exactly this name, whatever its case: names of R and of shells have points and colons. If none has all of it
+// and it is qualified, those to which the qualifier fits, or all if it fits none.
 func (s *search) definition(text string) (found, error) {
 	qualifiers, name := splitName(text)
+	if len(qualifiers) > 0 {
+		if hits, err := s.exact(strings.TrimSuffix(strings.TrimSpace(text), "()")); err != nil || len(hits) > 0 {
+			return found{hits: hits}, err
+		}
+	}
 	hits, err := s.exact(name)
 	if err != nil {
 		return found{}, err

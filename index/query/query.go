@@ -110,11 +110,7 @@ func (q Query) Note(notIndexed int, notRead []string, behind, found bool) string
 		list = append(list, LongNote)
 	}
 	if notIndexed > 0 {
-		files := "files are"
-		if notIndexed == 1 {
-			files = "file is"
-		}
-		list = append(list, fmt.Sprintf("%d %s not indexed yet, and not in this answer; index the repository to cover all", notIndexed, files))
+		list = append(list, counted(notIndexed, "file is", "files are")+" not indexed yet, and not in this answer; index the repository to cover all")
 	}
 	return strings.Join(list, "; ")
 }
@@ -256,29 +252,45 @@ type LeftOut struct {
 	Secret  int      `json:"secret"`  // files whose names say that they hold keys or passwords
 	Linked  int      `json:"linked"`  // files that are linked from outside of the directory
 	Paths   []string `json:"paths"`   // of those two kinds, at most MaxLeftOut
+
+	Odd        int `json:"odd"`        // files and directories whose names have a control character, or bytes that are no text
+	Unreadable int `json:"unreadable"` // directories
+	TooLarge   int `json:"too_large"`  // files that are not divided, so that only literals and regular expressions find what they have
 }
 
 // MaxLeftOut is how many paths a LeftOut names.
 const MaxLeftOut = 20
 
-// Note says what was left out for its name or its links; "" for nothing.
-func (l LeftOut) Note() string {
-	n := l.Secret + l.Linked
-	if n == 0 {
-		return ""
+// Note says what was left out, but for what git ignores; "" for nothing. divided says that the answer is from the parts of files.
+func (l LeftOut) Note(divided bool) string {
+	var list []string
+	say := func(n int, one, many, why string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s not searched, %s", counted(n, one, many), why))
+		}
 	}
+	n := l.Secret + l.Linked
 	shown, more := slices.Clone(l.Paths[:min(len(l.Paths), 3)]), ""
 	if n > len(shown) {
 		more = ", …"
 	}
-	files := "files are"
-	if n == 1 {
-		files = "file is"
-	}
 	for i := range shown {
 		shown[i] = diag.Printable(shown[i])
 	}
-	return fmt.Sprintf("%d %s not searched, as keys, passwords and links from outside are not: %s%s", n, files, strings.Join(shown, ", "), more)
+	say(n, "file is", "files are", "as keys, passwords and links from outside are not: "+strings.Join(shown, ", ")+more)
+	say(l.Odd, "file is", "files are", "for control characters, or bytes that are no text, in their names")
+	say(l.Unreadable, "directory is", "directories are", "since reading it is not allowed")
+	if divided {
+		say(l.TooLarge, "file is", "files are", "being too large; literal and regex search them")
+	}
+	return strings.Join(list, "; ")
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Add adds what another index leaves out, whose paths begin with prefix.
@@ -286,6 +298,9 @@ func (l *LeftOut) Add(m LeftOut, prefix func(string) string) {
 	l.Ignored += m.Ignored
 	l.Secret += m.Secret
 	l.Linked += m.Linked
+	l.Odd += m.Odd
+	l.Unreadable += m.Unreadable
+	l.TooLarge += m.TooLarge
 	for _, p := range m.Paths {
 		if len(l.Paths) < MaxLeftOut {
 			l.Paths = append(l.Paths, prefix(p))

@@ -187,6 +187,15 @@ func TestDocumentHolds(t *testing.T) {
 			t.Errorf("%s: status %d %s", r.Name, status, data)
 			continue
 		}
+		if !json.Valid(data) && len(data) > 0 || len(data) == 0 && status != http.StatusNoContent {
+			t.Errorf("%s: status %d, and no JSON: %q", r.Name, status, data)
+		}
+		if r.Path == "/openapi.json" {
+			var same, want any
+			if json.Unmarshal(data, &same) != nil || json.Unmarshal([]byte(Document()), &want) != nil || !reflect.DeepEqual(same, want) {
+				t.Errorf("%s is another document: %.100q", r.Path, data)
+			}
+		}
 		if r.Answer == nil {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,7 +95,7 @@ func operations() []route {
 		}},
 		{Method: "GET", Path: "/metrics", Name: "metrics", Summary: "Counters as JSON; for Prometheus with Accept: text/plain or ?format=prometheus. What was searched is shown to those who have the key.", Free: true, Answer: Metrics{}, handle: (*Service).showMetrics},
 		{Method: "GET", Path: "/healthz", Name: "health", Summary: "Whether the service answers.", Free: true, Answer: Alive{}, handle: func(*Service, call) (any, error) { return Alive{"ok"}, nil }},
-		{Method: "GET", Path: "/openapi.json", Name: "openapi", Summary: "This document.", Free: true, handle: func(*Service, call) (any, error) { return raw(openapi), nil }},
+		{Method: "GET", Path: "/openapi.json", Name: "openapi", Summary: "This document.", Free: true, handle: func(*Service, call) (any, error) { return raw(Document()), nil }},
 	}
 }
 
@@ -296,9 +295,8 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func send(w http.ResponseWriter, status int, v any) {
+	body := append(encode(v), '\n') // before the status, which is no lie then
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // a client that is gone
+	_, _ = w.Write(body) // a client that is gone
 }

@@ -44,10 +44,12 @@ func leftOutFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "left-out", Usage: "cover files that match `PATTERN`, as in .gitignore, although git ignores them, they hold keys or passwords by their name (.env, *.pem, …), or are linked from outside; may be repeated"}
 }
 
-// tellLeftOut says what was left out for its name or its links.
-func tellLeftOut(say *report.Text, l query.LeftOut) {
-	if note := l.Note(); note != "" {
+// tellLeftOut says what was left out: [query.LeftOut.Note].
+func tellLeftOut(say *report.Text, l query.LeftOut, divided bool) {
+	if note := l.Note(divided); note != "" {
 		say.Note("%s", note)
+	}
+	if l.Secret+l.Linked > 0 {
 		say.Hint("skl index status --json lists them; --left-out PATTERN covers them")
 	}
 }
@@ -84,10 +86,7 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 	return w.show(out, nil, func(say *report.Text) {
 		for _, r := range all {
 			say.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", screen.Done, r.Name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
-			if r.TooLarge > 0 {
-				say.Note("%s too large to be divided: literals and regular expressions are found there, words and symbols are not", areCounted(r.TooLarge, "file"))
-			}
-			tellLeftOut(say, r.LeftOut)
+			tellLeftOut(say, r.LeftOut, true)
 		}
 	})
 }
@@ -123,7 +122,7 @@ func (w *world) printIndexStatus(say *report.Text, place search.Place, out searc
 	if out.LeftOut.Ignored > 0 {
 		say.Print("ignored by git: %s", diag.Count(out.LeftOut.Ignored, "path"))
 	}
-	tellLeftOut(say, out.LeftOut)
+	tellLeftOut(say, out.LeftOut, true)
 	if out.FilesIndexed < out.FilesTotal {
 		say.Hint("skl index%s", place.Flags())
 	}

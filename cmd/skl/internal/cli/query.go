@@ -145,7 +145,7 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out := report.Report{Result: r.Result, Beside: func(say *report.Text) { tellIgnored(say, r.Query) }, Text: func(say *report.Text) {
 		w.printHandles(say, r.Result)
-		tellLeftOut(say, r.LeftOut)
+		tellLeftOut(say, r.LeftOut, q.Params.Literal+q.Params.Regex == "")
 		tellQuery(say, c, place, r)
 	}}
 	return out.Write(w.ui)
@@ -167,7 +167,7 @@ func (w *world) listFiles(ctx context.Context, q search.Question) error {
 	out.Beside = func(say *report.Text) {
 		tellIgnored(say, r.Query)
 		tellLong(say, r.Query)
-		tellLeftOut(say, r.LeftOut)
+		tellLeftOut(say, r.LeftOut, q.Params.Literal+q.Params.Regex == "")
 	}
 	return out.Write(w.ui)
 }
@@ -372,7 +372,7 @@ func (w *world) printEvidence(say *report.Text, place search.Place, p search.Evi
 		rows = append(rows, []string{h.ID, kindOf(h.NodeType, h.Approximate), h.Name, span(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
 	}
 	say.Rows(rows)
-	tellLeftOut(say, p.LeftOut)
+	tellLeftOut(say, p.LeftOut, true)
 	if len(p.Handles) == 0 {
 		say.Note("nothing matches")
 	} else {
