@@ -52,7 +52,7 @@ func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) 
 		return query.Result{}, err
 	}
 	out.NotIndexed, out.Behind = out.NotIndexed+lag.changed, lag.unlooked
-	out.Note = noted(q, out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0, x.LeftOut())
+	out.Note = query.Notes(q.AlikeNote(out.Handles), noted(q, out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0, x.LeftOut()))
 	return out, nil
 }
 

@@ -251,11 +251,11 @@ func (x *Index) LeftOut() query.LeftOut {
 
 // noted is the note of an answer, with what was left out where the answer is complete otherwise, or empty.
 func noted(q query.Query, pending int, notRead []string, behind, found bool, left query.LeftOut) string {
-	notes := []string{q.Note(pending, notRead, behind, found)}
+	note := q.Note(pending, notRead, behind, found)
 	if all := q.Expr != nil && readsAll(q.Expr); !found || all {
-		notes = append(notes, left.Note(!all))
+		note = query.Notes(note, left.Note(!all))
 	}
-	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
+	return note
 }
 
 func (x *Index) isDir(path string) bool {

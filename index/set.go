@@ -102,7 +102,7 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 		out.ExpandNote = expandNote(out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
 	}
 	out.Truncated = out.AtLeast || out.TotalMatches > len(out.Handles)+len(out.RefHandles)
-	out.Note = noted(q, out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0, s.LeftOut())
+	out.Note = query.Notes(q.AlikeNote(out.Handles), noted(q, out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0, s.LeftOut()))
 	return out, nil
 }
 

@@ -115,6 +115,38 @@ func (q Query) Note(notIndexed int, notRead []string, behind, found bool) string
 	return strings.Join(list, "; ")
 }
 
+// Alike is the name that q asks for, if what was found is symbols that have other names: those with its words, or a letter more or less.
+func (q Query) Alike(found []Handle) string {
+	e := q.Expr
+	for e != nil && (e.Op == InFile || e.Op == Limit) {
+		e = e.Args[0]
+	}
+	if e == nil || e.Op != Code && e.Op != Definition || len(found) == 0 {
+		return ""
+	}
+	name := strings.TrimSuffix(strings.TrimSpace(e.Text), "()")
+	last := name[strings.LastIndexAny(name, ".:#/\\")+1:]
+	for _, h := range found {
+		if h.Name == "" || strings.EqualFold(h.Name, name) || strings.EqualFold(h.Name, last) {
+			return ""
+		}
+	}
+	return name
+}
+
+// AlikeNote says of what was found that it has other names than q asks for; "" if it has not.
+func (q Query) AlikeNote(found []Handle) string {
+	if name := q.Alike(found); name != "" {
+		return "nothing is called " + diag.Printable(name) + "; these have names like it"
+	}
+	return ""
+}
+
+// Notes joins notes, of which those that are empty say nothing.
+func Notes(list ...string) string {
+	return strings.Join(slices.DeleteFunc(list, func(n string) bool { return n == "" }), "; ")
+}
+
 // Languages joins two lists of [Result.NotRead].
 func Languages(a, b []string) []string {
 	if len(b) == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Candidate for an evidence pack.
@@ -164,6 +165,11 @@ func guide(q Question, candidates []Candidate, chosen []int, suggested, total in
 	g.MaxAdditionalQueries = 1
 	g.NextStep = "Ask once more with the name of a symbol, a narrower glob or rarer words; if that finds nothing better, expand the first handles."
 	return g
+}
+
+// Sentence is the next step within a line of a message.
+func (g Guidance) Sentence() string {
+	return strings.ToLower(g.NextStep[:min(1, len(g.NextStep))]) + strings.TrimSuffix(g.NextStep[min(1, len(g.NextStep)):], ".")
 }
 
 // Band names the range that a confidence is in.

@@ -58,7 +58,7 @@ func mergeResults(local, there query.Result, dirty map[string]bool, q query.Quer
 	out.NotIndexed += local.NotIndexed
 	out.NotRead = query.Languages(out.NotRead, local.NotRead)
 	out.Behind = out.Behind || local.Behind
-	out.Note = q.Note(out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0)
+	out.Note = query.Notes(q.AlikeNote(out.Handles), q.Note(out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0))
 	return out
 }
 

@@ -267,6 +267,9 @@ func tellQuery(say *report.Text, c *cli.Context, place search.Place, r search.An
 		say.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
 	}
 	tellLong(say, r.Query)
+	if note := r.Query.AlikeNote(r.Handles); note != "" {
+		say.Note("%s", note)
+	}
 	tellRelaxed(say, r.Relaxed && shown > 0)
 	tellNotRead(say, r.NotRead, r.Query.Expr.IsReferences())
 	if r.ExpandNote != "" && !r.Cut {
@@ -377,6 +380,7 @@ func (w *world) printEvidence(say *report.Text, place search.Place, p search.Evi
 		say.Note("nothing matches")
 	} else {
 		say.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
+		say.Note("%s", p.Guidance.Sentence())
 	}
 	tellLong(say, p.Query)
 	tellRelaxed(say, p.Relaxed && len(p.Handles) > 0)
