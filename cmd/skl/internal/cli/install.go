@@ -15,7 +15,6 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
-	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -110,9 +109,7 @@ func (w *world) askWhere() error {
 	if !w.scope.ByDefault() || w.ui.Yes || !w.ui.CanAsk() || w.scope.Cwd == w.scope.Home {
 		return nil
 	}
-	root := func(base string) string {
-		return w.scope.Short(filepath.Join(base, filepath.FromSlash(hosts.Canonical)))
-	}
+	root := func(dir string) string { return w.scope.Short(scope.CanonicalIn(dir)) }
 	answer, err := w.ui.Letters("this directory is in no project: install where?", []ask.Letter{{Key: "h", Word: "home, for all projects: " + root(w.scope.Home)},
 		{Key: "t", Word: "this directory: " + root(w.scope.Cwd)}, {Key: "n", Word: "nowhere"}}, "h")
 	switch {

@@ -147,10 +147,13 @@ func Open(o Options) (*Scope, error) {
 // ByDefault reports whether the user's own scope was taken for want of a project, and nobody named one.
 func (sc *Scope) ByDefault() bool { return sc.options.Scope == "" && sc.Kind == hosts.User }
 
+// CanonicalIn is the canonical root of a project or a home.
+func CanonicalIn(dir string) string { return filepath.Join(dir, filepath.FromSlash(hosts.Canonical)) }
+
 // StartProject makes the working directory a project's, where there was none. It is called before a source was asked.
 func (sc *Scope) StartProject() error {
 	sc.Kind, sc.Project, sc.Base = hosts.Project, sc.Cwd, sc.Cwd
-	sc.Root = filepath.Join(sc.Cwd, filepath.FromSlash(hosts.Canonical))
+	sc.Root = CanonicalIn(sc.Cwd)
 	if err := sc.setSite(); err != nil {
 		return err
 	}
@@ -204,13 +207,13 @@ func (sc *Scope) setScope() error {
 		if sc.Home == "" {
 			return diag.New(diag.Failed, "no_home", "HOME is not set, so there is no user scope")
 		}
-		sc.Kind, sc.Base, sc.Root = hosts.User, sc.Dirs.Config, filepath.Join(sc.Home, filepath.FromSlash(hosts.Canonical))
+		sc.Kind, sc.Base, sc.Root = hosts.User, sc.Dirs.Config, CanonicalIn(sc.Home)
 	default:
 		sc.Kind = hosts.Project
 		if sc.Project == "" {
 			sc.Project = sc.Cwd
 		}
-		sc.Base, sc.Root = sc.Project, filepath.Join(sc.Project, filepath.FromSlash(hosts.Canonical))
+		sc.Base, sc.Root = sc.Project, CanonicalIn(sc.Project)
 	}
 	return nil
 }
