@@ -154,7 +154,8 @@ func TestMCPGuidance(t *testing.T) {
 		expand, more   float64
 		next, why      string
 	}{
-		{"answered", "where is the token of a request checked", true, "expand_then_answer", "high", 0.7, 1, 2, 0, "Expand the first 2 suggested handles, then answer.", "has nearly all words of the question"},
+		{"answered", "authenticate", true, "expand_then_answer", "high", 0.7, 1, 2, 0, "Expand the first 2 suggested handles, then answer.", "has the name that was asked for"},
+		{"nearly answered", "where is the token of a request checked", false, "refine_query", "medium", 0.35, 0.7, 3, 1, "Ask once more with", "has nearly all words of the question"},
 		{"half answered", "token expiry in the session database", false, "refine_query", "low", 0.001, 0.35, 2, 1, "Ask once more with", "shares few words with the question"},
 		{"not answerable", "kubernetes ingress annotations", false, "refine_query", "low", 0, 0, 0, 2, "Ask again with other words", "Nothing matches."},
 	} {
