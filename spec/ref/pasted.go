@@ -46,6 +46,7 @@ func hostFirst(s string) (page string, ok bool) {
 	if i := strings.IndexAny(s, "@#"); i >= 0 {
 		rest, tail = s[:i], s[i:]
 	}
+	rest = strings.TrimSuffix(rest, "/")
 	parts := strings.Split(rest, "/")
 	if len(parts) < 3 || strings.Contains(rest, "//") || strings.Contains(rest, ":") {
 		return "", false
@@ -54,6 +55,12 @@ func hostFirst(s string) (page string, ok bool) {
 		return "", false
 	}
 	host := strings.TrimPrefix(parts[0], "www.")
+	if host == skillsPages {
+		return "https://" + rest + tail, true
+	}
+	if headings[tail] {
+		tail = ""
+	}
 	forge, known := forgeHosts[host]
 	base := forge + ":" + parts[1] + "/" + strings.TrimSuffix(parts[2], ".git")
 	if !known {
@@ -72,6 +79,15 @@ func hostFirst(s string) (page string, ok bool) {
 	}
 	return base + tail, true
 }
+
+// skillsPages is the host of the skills directory.
+const skillsPages = "skills.sh"
+
+// headings are what a browser adds to the address of a repository whose page shows its README. A skill of that name is chosen by -s.
+var headings = map[string]bool{"#readme": true, "#readme-ov-file": true}
+
+// archives are how files end that hold a skill.
+var archives = []string{".tar.gz", ".tgz", ".zip", ".skill"}
 
 // rawHosts serve files and archives of a forge.
 var rawHosts = map[string]string{"raw.githubusercontent.com": "raw", "codeload.github.com": "archive"}
@@ -93,10 +109,14 @@ var shownOnly = map[string]bool{"tab": true, "raw": true, "plain": true, "ref_ty
 //	https://skills.sh/o/r/pdf                       a skill of a repository on GitHub
 //	https://git.example/r.git                       a clone URL
 //
+// Known hosts are meant with https:// where http:// is written.
 // The revision is taken to be one element, unless it starts with refs/heads or refs/tags and ends the address. Where a branch
 // name has slashes, who asks the repository finds out.
 func parsePasted(s string) (Ref, error) {
 	text, skill, hasSkill := cutSkill(s)
+	if headings["#"+skill] {
+		skill, hasSkill = "", false
+	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil {
 		return Ref{}, invalid(s, "it is not the address of a repository or a folder in one")
@@ -110,17 +130,22 @@ func parsePasted(s string) (Ref, error) {
 		skill, hasSkill = "", false
 	}
 	host := strings.TrimPrefix(u.Host, "www.")
-	if host == "skills.sh" && u.Scheme == "https" {
+	_, raw := rawHosts[host]
+	_, forge := forgeHosts[host]
+	if raw || forge || host == skillsPages {
+		u.Scheme = "https" // which they send a browser to
+	}
+	if host == skillsPages {
 		return parseSkillsPage(s, u.Path)
 	}
-	if word, ok := rawHosts[host]; ok && u.Scheme == "https" {
+	if word, ok := rawHosts[host]; ok {
 		parts := strings.SplitN(strings.Trim(u.Path, "/"), "/", 3)
 		if len(parts) < 3 {
 			return Ref{}, invalid(s, "it names no file of a repository")
 		}
 		host, u.Path = "github.com", parts[0]+"/"+parts[1]+"/"+word+"/"+parts[2]
 	}
-	if forge, ok := forgeHosts[host]; ok && u.Scheme == "https" {
+	if forge, ok := forgeHosts[host]; ok {
 		r, err := parsePage(s, forge, u.Path)
 		if err != nil {
 			return Ref{}, err
@@ -135,6 +160,12 @@ func parsePasted(s string) (Ref, error) {
 	}
 	if parts := strings.Split(strings.Trim(u.Path, "/"), "/"); len(parts) > 3 && (pageWords[parts[2]] || slices.Contains(parts[2:], "-") || slices.Contains(parts[2:], "tree")) {
 		return parsePageAt(s, u, hasSkill, skill)
+	}
+	for _, end := range archives {
+		if strings.HasSuffix(u.Path, end) {
+			file := u.Path[strings.LastIndexByte(u.Path, '/')+1:]
+			return Ref{}, invalid(s, "an archive is installed from a file").Hint("curl -fLO %s && skl install ./%s", quote(text), quote(file))
+		}
 	}
 	e := invalid(s, "it is neither a known forge nor a clone URL")
 	if !strings.HasSuffix(u.Path, ".git") {

@@ -480,6 +480,9 @@ func parseName(s string) (Ref, error) {
 	if len(parts) < 2 {
 		return Ref{}, invalid(s, "one word names an installed skill; a reference is owner/name, a URL or ./path")
 	}
+	for strings.HasSuffix(parts[1], ".git") { // as clone addresses end
+		parts[1] = strings.TrimSuffix(parts[1], ".git")
+	}
 	r := Ref{Kind: Name, Owner: parts[0], Repo: parts[1], Skill: skill, Version: version}
 	if len(parts) == 3 {
 		r.Path = strings.Trim(parts[2], "/")
