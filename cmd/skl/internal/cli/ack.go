@@ -18,7 +18,7 @@ type ackResult struct {
 }
 
 func ackCommand() command {
-	return command{name: "ack", args: "CODE NAME", usage: "acknowledge a conflict between two copies, by both their digests", output: ackResult{},
+	return command{name: "ack", args: "CODE NAME", group: "Copies", usage: "acknowledge a conflict between two copies, by both their digests", output: ackResult{},
 		example: "skl ack W_TRUST_DOWNGRADE pdf --reason 'local patch until 1.5'",
 		flags:   []cli.Flag{&cli.StringFlag{Name: "reason", Usage: "why it is wanted"}, dryRunFlag()},
 		run:     runAck}
@@ -54,7 +54,7 @@ type whyResult struct {
 }
 
 func whyCommand() command {
-	return command{name: "why", args: "NAME", usage: "explain why a skill is installed, and why this release", output: whyResult{}, complete: "skill",
+	return command{name: "why", args: "NAME", group: "Team", usage: "explain why a skill is installed, and why this release", output: whyResult{}, complete: "skill",
 		example: "skl why pdf",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			name, err := oneName(c)

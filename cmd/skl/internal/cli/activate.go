@@ -10,7 +10,7 @@ import (
 )
 
 func activateCommand() command {
-	return command{name: "activate", usage: "tell agents without skl how to read trees, in CLAUDE.md or copilot-instructions.md", output: activateResult{},
+	return command{name: "activate", group: "Run", usage: "tell agents without skl how to read trees, in CLAUDE.md or copilot-instructions.md", output: activateResult{},
 		example: "skl activate\nskl activate --host github-copilot\nskl activate --remove",
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "host", Aliases: []string{"a", "agent"}, Usage: "for `HOST`: claude-code, github-copilot or agents (repeatable; default: agents)"},

@@ -38,7 +38,7 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 }
 
 func digestCommand() command {
-	return command{name: "digest", args: "DIR", usage: "print the tree digest of a folder", output: author.Digest{}, complete: "dir",
+	return command{name: "digest", args: "DIR", group: "Author", usage: "print the tree digest of a folder", output: author.Digest{}, complete: "dir",
 		example: "skl digest skills/pdf",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			dir, err := oneFolder(c)
@@ -62,7 +62,7 @@ func oneFolder(c *cli.Context) (string, error) {
 }
 
 func packCommand() command {
-	return command{name: "pack", args: "DIR -o FILE", usage: "write a reproducible archive (.tar.gz, .skill or .zip)", output: author.Packed{}, complete: "dir",
+	return command{name: "pack", args: "DIR -o FILE", group: "Author", usage: "write a reproducible archive (.tar.gz, .skill or .zip)", output: author.Packed{}, complete: "dir",
 		example: "skl pack skills/pdf -o pdf.tar.gz",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE`"},

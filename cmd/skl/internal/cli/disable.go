@@ -19,7 +19,7 @@ func disableCommand() command {
 }
 
 func enableCommand() command {
-	return command{name: "enable", args: "NAME", usage: "put a disabled copy back", output: inspect.Moved{}, complete: "skill",
+	return command{name: "enable", args: "NAME", group: "Copies", usage: "put a disabled copy back", output: inspect.Moved{}, complete: "skill",
 		example: "skl enable pdf",
 		flags:   []cli.Flag{dryRunFlag()},
 		run: func(ctx context.Context, w *world, c *cli.Context) error {

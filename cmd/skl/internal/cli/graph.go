@@ -12,7 +12,7 @@ import (
 )
 
 func graphCommand() command {
-	return command{name: "graph", args: "NAME|PATH", usage: "draw a skill's tree", output: graph.Flow{}, complete: "skill",
+	return command{name: "graph", args: "NAME|PATH", group: "Run", usage: "draw a skill's tree", output: graph.Flow{}, complete: "skill",
 		example: "skl graph review\nskl graph ./review --format svg -o review.svg\nskl graph review --run last",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: text, mermaid, svg, dot or json"},

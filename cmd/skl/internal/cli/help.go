@@ -24,14 +24,13 @@ var groups = []string{"Skills", "Team", "Copies", "Run", "Author", "Code", "Trus
 func commands() []command {
 	return []command{
 		initCommand(), installCommand(), removeCommand(), updateCommand(), listCommand(), searchCommand(), infoCommand(), readCommand(),
-		ciCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(),
-		whichCommand(), disableCommand(), doctorCommand(),
-		runCommand(), resumeCommand(), runsCommand(), traceCommand(),
-		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), publishCommand(), queryCommand(), evidenceCommand(), expandCommand(), indexCommand(), mcpCommand(),
-		verifyCommand(), auditCommand(), trustCommand(), policyCommand(), loginCommand(),
-		registryCommand(), sourceCommand(), cacheCommand(),
-		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(), logoutCommand(),
-		graphCommand(), activateCommand(), keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
+		ciCommand(), lockCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(), whyCommand(),
+		whichCommand(), disableCommand(), enableCommand(), ackCommand(), doctorCommand(),
+		runCommand(), resumeCommand(), runsCommand(), traceCommand(), graphCommand(), activateCommand(),
+		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), packCommand(), digestCommand(), publishCommand(),
+		queryCommand(), evidenceCommand(), expandCommand(), indexCommand(), mcpCommand(),
+		verifyCommand(), auditCommand(), trustCommand(), policyCommand(), keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
+		registryCommand(), sourceCommand(), loginCommand(), logoutCommand(), cacheCommand(),
 		schemaCommand(), completionCommand(), quickstartCommand(), versionCommand(), helpCommand(), completeCommand(),
 	}
 }
@@ -52,19 +51,35 @@ func rootHelp() string {
 				names = append(names, c.name)
 			}
 		}
-		fmt.Fprintf(&b, "  %-7s %s\n", g, strings.Join(names, "  "))
+		b.WriteString(groupLines(g, names))
 	}
 	for _, c := range all {
 		if c.group == "" && !strings.HasPrefix(c.name, "__") {
 			others = append(others, c.name)
 		}
 	}
-	fmt.Fprintf(&b, "  %-7s %s\n\n", "More", strings.Join(others, "  "))
+	b.WriteString(groupLines("More", others) + "\n")
 	b.WriteString("skl help all lists every command, skl COMMAND --help explains one, skl help errors the exit codes.\n")
 	b.WriteString("skl help guide lists the guides: install, shadowing, registry, run, search and more.\n")
 	b.WriteString("Global flags: -C, --project DIR · --scope project|user|managed (-g: user) · --root DIR · --json · --offline ·\n")
 	b.WriteString("              --config FILE · -q, --quiet · -y, --yes · --no-color · --no-unicode · -v, --verbose\n")
 	return b.String()
+}
+
+// groupLines are the names of a group, in lines of 80 columns.
+func groupLines(group string, names []string) string {
+	line := fmt.Sprintf("  %-7s", group)
+	var b strings.Builder
+	for i, name := range names {
+		if len(line)+2+len(name) > 80 {
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", 9)
+		}
+		if line += " " + name; i+1 < len(names) {
+			line += " "
+		}
+	}
+	return b.String() + strings.TrimRight(line, " ") + "\n"
 }
 
 // help is the page of one command.
@@ -141,8 +156,27 @@ func flagParts(f cli.Flag) (names []string, value, usage string) {
 	return names, "", usage
 }
 
+// elsewhere are words that other programs have for commands, and commands that people expect, with what is typed here.
+var elsewhere = map[string][]string{
+	"find": {"skl search WORDS"}, "discover": {"skl search WORDS"}, "browse": {"skl search WORDS"},
+	"use": {"skl install REF", "skl read NAME --prompt"}, "get": {"skl install REF"}, "pull": {"skl install REF"}, "download": {"skl install REF"}, "fetch": {"skl install REF"},
+	"preview": {"skl info REF", "skl install REF --dry-run"}, "view": {"skl info REF"}, "inspect": {"skl info REF"}, "describe": {"skl info REF"}, "cat": {"skl read NAME"},
+	"sync": {"skl ci"}, "restore": {"skl ci"}, "bundle": {"skl pack DIR -o FILE"}, "build": {"skl pack DIR -o FILE"}, "freeze": {"skl lock"}, "relock": {"skl lock"},
+	"tree": {"skl graph NAME", "skl why NAME"}, "deps": {"skl why NAME"}, "where": {"skl which NAME"}, "path": {"skl which NAME"}, "roots": {"skl list --roots"},
+	"agents": {"skl doctor --hosts"}, "hosts": {"skl doctor --hosts"}, "env": {"skl help environment"}, "config": {"skl help guide configuration"}, "settings": {"skl help guide configuration"},
+	"exec": {"skl run NAME"}, "start": {"skl run NAME"}, "create": {"skl new NAME"}, "scaffold": {"skl new NAME"}, "push": {"skl publish DIR NS/NAME@VERSION"}, "release": {"skl publish DIR NS/NAME@VERSION"},
+	"marketplace": {"skl source list"}, "market": {"skl source list"}, "plugin": {"skl source list"}, "tap": {"skl source list"}, "serve": {"skl registry serve"}, "token": {"skl registry token list"},
+	"auth": {"skl login URL"}, "whoami": {"skl doctor"}, "clean": {"skl cache clean"}, "prune": {"skl cache gc"}, "grep": {"skl query --literal TEXT"}, "ask": {"skl evidence WORDS"}, "docs": {"skl help guide"}, "man": {"skl help guide"},
+}
+
 func unknownCommand(name string) error {
 	e := diag.New(diag.Misuse, "unknown_command", "unknown command %q", name)
+	if meant := elsewhere[name]; len(meant) > 0 {
+		for _, m := range meant {
+			e = e.Hint("%s", m)
+		}
+		return e
+	}
 	var names []string
 	for _, c := range commands() {
 		names = append(append(names, c.name), c.aliases...)

@@ -90,3 +90,22 @@ func TestDryRuns(t *testing.T) {
 		t.Errorf("there is no command %s", name)
 	}
 }
+
+// A word of another program leads to commands that there are, and hides none.
+func TestElsewhere(t *testing.T) {
+	for word, hints := range elsewhere {
+		if find(newApp(env{}, nil, false).Commands, word) != nil {
+			t.Errorf("%s is a command", word)
+		}
+		for _, hint := range hints {
+			if err := parsesAsCommand(hint); err != nil {
+				t.Errorf("%s: %q: %v", word, hint, err)
+			}
+		}
+	}
+	for _, c := range commands() {
+		if c.group == "" && !slices.Contains(strings.Fields("schema completion quickstart version help __complete"), c.name) {
+			t.Errorf("%s is in no group of the help", c.name)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 )
 
 func keyCommand() command {
-	return command{name: "key", args: "new|show|rotate", usage: "create and show keys that sign releases",
+	return command{name: "key", args: "new|show|rotate", group: "Trust", usage: "create and show keys that sign releases",
 		example: "skl key new -o release.key\nskl key show release.key\nskl key rotate release.key -o release-2.key",
 		sub: []command{
 			{name: "new", usage: "create a key pair: FILE (private) and FILE.pub", output: ship.Key{},

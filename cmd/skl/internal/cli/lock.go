@@ -10,7 +10,7 @@ import (
 )
 
 func lockCommand() command {
-	return command{name: "lock", instead: "skl lock --upgrade %s", usage: "write skl.lock from skl.toml, and nothing else", output: report.Installed{},
+	return command{name: "lock", instead: "skl lock --upgrade %s", group: "Team", usage: "write skl.lock from skl.toml, and nothing else", output: report.Installed{},
 		example: "skl lock\nskl lock --upgrade pdf\nskl lock            # after a merge conflict in skl.toml or skl.lock",
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "upgrade", Usage: "choose the newest release of `NAME` again (repeatable)"},

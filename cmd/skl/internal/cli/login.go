@@ -11,7 +11,7 @@ import (
 )
 
 func loginCommand() command {
-	return command{name: "login", args: "URL", group: "Trust", usage: "keep a token for a registry, apart from docker's own (variables: skl help environment)", output: account.Login{},
+	return command{name: "login", args: "URL", group: "Sites", usage: "keep a token for a registry, apart from docker's own (variables: skl help environment)", output: account.Login{},
 		example: "skl login https://skills.example\nskl login https://skills.example --token-stdin --name corp --default < token\nskl login ghcr.io --username octocat --token-stdin < token",
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "token-stdin", Usage: "read the token from standard input"},
@@ -23,7 +23,7 @@ func loginCommand() command {
 }
 
 func logoutCommand() command {
-	return command{name: "logout", args: "URL|NAME", usage: "forget the token for a registry", output: account.Logout{},
+	return command{name: "logout", args: "URL|NAME", group: "Sites", usage: "forget the token for a registry", output: account.Logout{},
 		example: "skl logout https://skills.example\nskl logout corp --forget",
 		flags:   []cli.Flag{&cli.BoolFlag{Name: "forget", Usage: "also remove the registry from config.toml"}, dryRunFlag()}, run: runLogout}
 }

@@ -33,7 +33,7 @@ func runCommand() command {
 		&cli.BoolFlag{Name: "no-lint", Usage: "run a tree although lint finds errors in it"},
 		nodesFlag(), dryRunFlag(),
 	}...)
-	return command{name: "run", args: "NAME|PATH [ARGS…]", group: "Run", usage: "walk a skill's tree: control flow in skl, a model fills the leaves", output: runResult{}, complete: "skill",
+	return command{name: "run", args: "NAME|PATH [ARGS…]", group: "Run", usage: "run a skill: control flow in skl where it is a tree, a model for the rest", output: runResult{}, complete: "skill",
 		example: "skl run release-notes v1.4.0\nskl run ./my-skill --dry-run\nskl run review --model anthropic --allow filesystem,bash\nskl run review --model manual --answer 'Proceed?=Yes'",
 		flags:   flags, run: runRun}
 }

@@ -24,14 +24,14 @@ func signFlags(usage string) []cli.Flag {
 }
 
 func signCommand() command {
-	return command{name: "sign", args: "REF", usage: "sign a published release", output: ship.Signed{},
+	return command{name: "sign", args: "REF", group: "Trust", usage: "sign a published release", output: ship.Signed{},
 		example: "skl sign acme/pdf@1.4.2 --sign release.key\nskl sign oci://ghcr.io/acme/pdf:1.4.2 --sign release.key",
 		flags:   append([]cli.Flag{toFlag(), dryRunFlag()}, signFlags("sign with `KEY`, a file, or \"keyless\"")...),
 		run:     func(ctx context.Context, w *world, c *cli.Context) error { return w.attach(ctx, c) }}
 }
 
 func attestCommand() command {
-	return command{name: "attest", args: "REF", usage: "attach a signed statement to a published release", output: ship.Signed{},
+	return command{name: "attest", args: "REF", group: "Trust", usage: "attach a signed statement to a published release", output: ship.Signed{},
 		example: "skl attest acme/pdf@1.4.2 --predicate provenance.json --type https://slsa.dev/provenance/v1 --sign release.key",
 		flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "predicate", Usage: "`FILE` with the predicate, a JSON object"},

@@ -262,6 +262,12 @@ func notActive(r roots.Record) error {
 		e.Message += ": " + warning.Message
 		break
 	}
+	switch r.State {
+	case roots.Disabled:
+		return e.Hint("skl enable %s", r.Name)
+	case roots.Invalid:
+		return e.Hint("skl lint %s", diag.Quote(r.Path))
+	}
 	return e.Hint("skl list --shadowed")
 }
 
