@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/demo"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
@@ -47,15 +49,47 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out := quickstartResult{Dir: d.Dir}
 	err = d.Run(ctx, func(line demo.Line) error {
+		if line.Chapter > 0 {
+			if err := w.chapter(line); err != nil {
+				return err
+			}
+		}
 		out.Commands = append(out.Commands, line.String())
 		return w.typed(ctx, d, line)
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return w.show(out, err, func(say *report.Text) {
 		say.Print("")
 		say.Print("everything is in %s: look at project/skl.toml, project/skl.lock and project/.agents/skills", d.Dir)
-		say.Hint("skl registry serve --data %s", d.Registry)
+		say.Note("to try next, there and in a project of your own; rm -r %s takes all of it away", d.Dir)
 		say.Hint("cd %s && HOME=%s skl list --shadowed", d.Project, d.Home)
+		say.Hint("skl registry serve --data %s", d.Registry)
+		say.Hint("skl install anthropics/skills/pdf")
 	})
+}
+
+// errEnough ends a demo where a person has seen enough.
+var errEnough = errors.New("enough")
+
+// chapter says what comes, after the person in front of a terminal has read what was before.
+func (w *world) chapter(line demo.Line) error {
+	if line.Chapter > 1 && w.ui.CanAsk() && !w.ui.Yes {
+		fmt.Fprintln(w.env.stderr)
+		answer, err := w.ui.Letters("go on?", []ask.Letter{{Key: "y", Word: "yes"}, {Key: "n", Word: "no"}}, "y")
+		switch {
+		case err != nil:
+			return err
+		case answer == "n":
+			return errEnough
+		}
+	}
+	if w.ui.JSON {
+		return nil
+	}
+	_, err := fmt.Fprintf(w.env.stdout, "\n%d of %d  %s\n", line.Chapter, demo.Chapters, line.About)
+	return err
 }
 
 // typed carries out a command line of a demo as the person would whose home is the demo's, and shows it before its output.

@@ -29,6 +29,9 @@ type Line struct {
 	Dir   string // where it is typed
 	Args  []string
 	Stdin string
+
+	Chapter int    // from 1 to Chapters; 0 of a line that goes on with the one before
+	About   string // what a chapter shows, one line
 }
 
 // String is what a person types.
@@ -140,29 +143,38 @@ type step struct {
 	make func() error // instead of the line
 }
 
+// Chapters is how many parts a demo has.
+const Chapters = 8
+
 // steps is what a person would do, in order.
 func (d *Demo) steps(url, token string) []step {
 	skill, tree, answers := filepath.Join(d.Dir, "release-notes"), filepath.Join(d.Dir, "announce"), filepath.Join(d.Dir, "answers.jsonl")
 	above := func(args ...string) step { return step{line: Line{Dir: d.Dir, Args: args}} }
 	inside := func(args ...string) step { return step{line: Line{Dir: d.Project, Args: args}} }
+	chapter := 0
+	begin := func(about string, s step) step {
+		chapter++
+		s.line.Chapter, s.line.About = chapter, about
+		return s
+	}
 	return []step{
-		{line: Line{Dir: d.Dir, Stdin: token, Args: []string{"login", url, "--name", "quickstart", "--default", "--token-stdin"}}},
+		begin("A registry of your own, served from a folder: you sign in as its admin.", step{line: Line{Dir: d.Dir, Stdin: token, Args: []string{"login", url, "--name", "quickstart", "--default", "--token-stdin"}}}),
 		above("registry", "namespace", "create", "demo", "--public"),
-		above("key", "new", "-o", "release.key"),
+		begin("Signed releases: a key, and two versions of a skill.", above("key", "new", "-o", "release.key")),
 		{make: func() error { return writeSkill(skill, 1) }},
 		above("publish", "release-notes", "demo/release-notes@1.0.0", "--sign", "release.key"),
 		{make: func() error { return writeSkill(skill, 2) }},
 		above("publish", "release-notes", "demo/release-notes@2.0.0", "--sign", "release.key", "--quiet"),
 		{make: func() error { return d.believe(filepath.Join(d.Dir, "release.key.pub")) }},
-		inside("init", "--host", "claude-code", "--host", "github-copilot"),
+		begin("A project for two agents with the skill: locked, its signature checked.", inside("init", "--host", "claude-code", "--host", "github-copilot")),
 		inside("install", "demo/release-notes@^1.0"),
-		inside("list", "--shadowed", "--host", "claude-code", "--host", "github-copilot"),
-		inside("outdated"),
+		begin("Which copy loads: one agent prefers an older one in the home directory.", inside("list", "--shadowed", "--host", "claude-code", "--host", "github-copilot")),
+		begin("An update, beyond the range that was asked for.", inside("outdated")),
 		inside("update", "--latest"),
-		inside("verify"),
-		inside("search", "changelog"),
+		begin("Proof that every byte is what skl.lock says.", inside("verify")),
+		begin("Search, over what is installed and what registries have.", inside("search", "changelog")),
 		{make: func() error { return writeTree(tree, answers) }},
-		inside("graph", "../announce"),
+		begin("A skill that is a program: a recorded answer stands for the model.", inside("graph", "../announce")),
 		inside("run", "../announce", "2.0.0", "--model", "replay:../answers.jsonl", "--answer", "Send it?=Yes", "--allow", "run"),
 	}
 }

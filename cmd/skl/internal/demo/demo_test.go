@@ -57,7 +57,13 @@ func TestDemo(t *testing.T) {
 		t.Error("the environment is the user's own")
 	}
 	lines, installed := 0, ""
+	chapter := 0
 	err = d.Run(ctx, func(line demo.Line) error {
+		if line.Chapter > 0 {
+			if chapter++; line.Chapter != chapter || line.About == "" || len(line.About) > 80-len("1 of 8  ") {
+				t.Errorf("chapter %d, %q, is the one numbered %d", chapter, line.About, line.Chapter)
+			}
+		}
 		lines++
 		sc := open(t, line.Dir, d.Getenv(getenv))
 		shipper := &ship.Shipper{Scope: sc, Secret: func(string) (string, error) { return "", ask.ErrNobody }}
@@ -92,6 +98,9 @@ func TestDemo(t *testing.T) {
 		}
 		return err
 	})
+	if chapter != demo.Chapters {
+		t.Errorf("there are %d chapters, %d are announced", chapter, demo.Chapters)
+	}
 	if err != nil || lines != 14 || !strings.Contains(installed, "Put breaking changes first") {
 		t.Errorf("%d lines, %v, installed:\n%s", lines, err, installed)
 	}

@@ -338,6 +338,31 @@ func TestTerminalWhere(t *testing.T) {
 	}
 }
 
+// On a terminal quickstart waits before each part but the first; a no ends it there, and --yes does not wait.
+func TestTerminalQuickstart(t *testing.T) {
+	p := newDesk(t)
+	x := p.start(t, 80, 40, nil, "quickstart", "--dir", "try")
+	x.until("1 of 8")
+	x.until("? go on?  [Y]es  [n]o")
+	if strings.Contains(x.text(), "2 of 8") {
+		t.Errorf("it did not wait:\n%s", x.text())
+	}
+	x.press("\r")
+	x.until("2 of 8")
+	x.until("[n]o\n")
+	x.press("n")
+	if code := x.end(); code != 0 || strings.Contains(x.text(), "3 of 8") || !strings.Contains(x.text(), "hint: skl install anthropics/skills/pdf") {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	if _, err := os.Stat(filepath.Join(p.project, "try", "registry")); err != nil {
+		t.Error(err)
+	}
+	x = p.start(t, 80, 200, nil, "quickstart", "--dir", "again", "--yes")
+	if code := x.end(); code != 0 || strings.Contains(x.text(), "go on?") || !strings.Contains(x.text(), "8 of 8") {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+}
+
 // A no at the end installs nothing.
 func TestTerminalNo(t *testing.T) {
 	p := newDesk(t)
