@@ -29,8 +29,8 @@ func commands() []command {
 		runCommand(), resumeCommand(), runsCommand(), traceCommand(), graphCommand(), activateCommand(),
 		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), packCommand(), digestCommand(), publishCommand(),
 		queryCommand(), evidenceCommand(), expandCommand(), indexCommand(), mcpCommand(),
-		verifyCommand(), auditCommand(), trustCommand(), policyCommand(), keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
-		registryCommand(), sourceCommand(), loginCommand(), logoutCommand(), cacheCommand(),
+		verifyCommand(), auditCommand(), trustCommand(), policyCommand(), keyCommand(), signCommand(), attestCommand(),
+		registryCommand(), sourceCommand(), yankCommand(), deprecateCommand(), loginCommand(), logoutCommand(), cacheCommand(),
 		schemaCommand(), completionCommand(), quickstartCommand(), versionCommand(), helpCommand(), completeCommand(),
 	}
 }

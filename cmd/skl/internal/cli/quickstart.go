@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -85,20 +86,23 @@ func (w *world) chapter(line demo.Line) error {
 			return errEnough
 		}
 	}
-	if w.ui.JSON {
-		return nil
-	}
-	_, err := fmt.Fprintf(w.env.stdout, "\n%d of %d  %s\n", line.Chapter, demo.Chapters, line.About)
+	_, err := fmt.Fprintf(w.shown(), "\n%d of %d  %s\n", line.Chapter, demo.Chapters, line.About)
 	return err
+}
+
+// shown is where a demo is shown: beside the result, if that is JSON.
+func (w *world) shown() io.Writer {
+	if w.ui.JSON {
+		return w.env.stderr
+	}
+	return w.env.stdout
 }
 
 // typed carries out a command line of a demo as the person would whose home is the demo's, and shows it before its output.
 func (w *world) typed(ctx context.Context, d *demo.Demo, line demo.Line) error {
 	e := w.env
 	e.cwd, e.terminal, e.getenv, e.environ, e.stdin = line.Dir, false, d.Getenv(w.scope.Getenv), d.Environ(w.scope.Environ), strings.NewReader(line.Stdin)
-	if w.ui.JSON {
-		e.stdout = e.stderr
-	}
+	e.stdout = w.shown()
 	fmt.Fprintf(e.stdout, "\n$ %s\n", line)
 	if status := invoke(ctx, line.Args, e); status != 0 {
 		return fmt.Errorf("%s ended with exit %d", line, status)

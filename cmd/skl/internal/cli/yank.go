@@ -11,7 +11,7 @@ import (
 )
 
 func yankCommand() command {
-	return command{name: "yank", args: "REF", group: "Trust", usage: "hide a release from new installs; locks that name it still work", output: ship.Changed{},
+	return command{name: "yank", args: "REF", group: "Sites", usage: "hide a release from new installs; locks that name it still work", output: ship.Changed{},
 		example: "skl yank acme/pdf@1.4.2 --reason 'loses pages'\nskl yank acme/pdf@1.4.2 --undo\nskl yank --block acme/pdf@1.4.2 --reason malware\nskl yank --block acme/pdf@1.4.2 --undo --reason 'a false alarm'",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Usage: "reason shown to everybody who uses it"},
@@ -37,7 +37,7 @@ func yankCommand() command {
 }
 
 func deprecateCommand() command {
-	return command{name: "deprecate", args: "REF", group: "Trust", usage: "offer a release, or all of a name, with a message that advises against it", output: ship.Changed{},
+	return command{name: "deprecate", args: "REF", group: "Sites", usage: "offer a release, or all of a name, with a message that advises against it", output: ship.Changed{},
 		example: "skl deprecate acme/pdf@1.4.2 --message 'use acme/pdf2'\nskl deprecate acme/pdf --message 'use acme/pdf2'\nskl deprecate acme/pdf@1.4.2 --undo",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "message", Usage: "advice for people who use it"},
