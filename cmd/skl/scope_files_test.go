@@ -186,6 +186,7 @@ var outsideScopes = map[string]string{
 	"internal/admin/serve.go Shown":                  "the data of a registry, which its administrator names",
 	"internal/demo/demo.go believe":                  "a new directory of skl's own making",
 	"internal/demo/demo.go New":                      "a new directory of skl's own making",
+	"internal/demo/demo.go Remove":                   "a new directory of skl's own making",
 	"internal/demo/demo.go Planned":                  "a directory that would be of skl's own making",
 	"internal/demo/skills.go writeSkill":             "a new directory of skl's own making",
 	"internal/demo/skills.go writeTree":              "a new directory of skl's own making",

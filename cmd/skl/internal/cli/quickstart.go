@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/demo"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 type quickstartResult struct {
@@ -58,13 +59,23 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 		out.Commands = append(out.Commands, line.String())
 		return w.typed(ctx, d, line)
 	})
-	if errors.Is(err, errEnough) {
+	enough := errors.Is(err, errEnough)
+	switch {
+	case enough:
 		err = nil
+	case ctx.Err() != nil || errors.Is(err, context.Canceled): // nothing half-done is left behind
+		err = errors.Join(err, d.Remove())
 	}
 	return w.show(out, err, func(say *report.Text) {
 		say.Print("")
+		if enough {
+			say.Print("what was made so far is in %s", d.Dir)
+			say.Hint("skl quickstart --yes shows all of it")
+			say.Hint("rm -r %s", d.Dir)
+			return
+		}
 		say.Print("everything is in %s: look at project/skl.toml, project/skl.lock and project/.agents/skills", d.Dir)
-		say.Note("to try next, there and in a project of your own; rm -r %s takes all of it away", d.Dir)
+		say.Note("to try next, there and in a project of your own; rm -r %s takes all of it away", diag.Quote(d.Dir))
 		say.Hint("cd %s && HOME=%s skl list --shadowed", d.Project, d.Home)
 		say.Hint("skl registry serve --data %s", d.Registry)
 		say.Hint("skl install anthropics/skills/pdf")

@@ -62,6 +62,9 @@ func New(sc *scope.Scope, named string) (*Demo, error) {
 	return d, d.prepare()
 }
 
+// Remove takes the folder away, which nobody had before New.
+func (d *Demo) Remove() error { return os.RemoveAll(d.Dir) }
+
 // Planned is the demo that New would make, and the lines that it would carry out; nothing is made.
 func Planned(sc *scope.Scope, named string) (*Demo, []Line, error) {
 	dir := filepath.Join(os.TempDir(), "skl-quickstart-NUMBER")

@@ -351,15 +351,25 @@ func TestTerminalQuickstart(t *testing.T) {
 	x.until("2 of 8")
 	x.until("[n]o\n")
 	x.press("n")
-	if code := x.end(); code != 0 || strings.Contains(x.text(), "3 of 8") || !strings.Contains(x.text(), "hint: skl install anthropics/skills/pdf") {
+	if code := x.end(); code != 0 || strings.Contains(x.text(), "3 of 8") || !strings.Contains(x.text(), "what was made so far is in") || strings.Contains(x.text(), "everything is in") {
 		t.Errorf("exit %d:\n%s", code, x.text())
 	}
 	if _, err := os.Stat(filepath.Join(p.project, "try", "registry")); err != nil {
 		t.Error(err)
 	}
 	x = p.start(t, 80, 200, nil, "quickstart", "--dir", "again", "--yes")
-	if code := x.end(); code != 0 || strings.Contains(x.text(), "go on?") || !strings.Contains(x.text(), "8 of 8") {
+	if code := x.end(); code != 0 || strings.Contains(x.text(), "go on?") || !strings.Contains(x.text(), "8 of 8") || !strings.Contains(x.text(), "hint: skl install anthropics/skills/pdf") {
 		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	// Stopped by ctrl-c, it leaves nothing behind, as is said.
+	x = p.start(t, 80, 40, nil, "quickstart", "--dir", "stopped")
+	x.until("? go on?")
+	x.press("\x03")
+	if code := x.end(); code != 130 || !strings.Contains(x.text(), "nothing half-done is left behind") {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	if _, err := os.Stat(filepath.Join(p.project, "stopped")); !os.IsNotExist(err) {
+		t.Errorf("the folder stays: %v", err)
 	}
 }
 
