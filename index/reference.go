@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
 )
@@ -21,7 +22,7 @@ type reference struct {
 
 // references finds the uses of a name. If it is qualified, those whose qualifier ends alike, or all if there are none.
 func (s *search) references(ctx context.Context, text string) (found, error) {
-	qualifiers, name := splitName(text)
+	qualifiers, name := query.SplitName(text)
 	list, err := s.mentions(name)
 	if err != nil {
 		return found{}, err
@@ -51,7 +52,7 @@ func (s *search) references(ctx context.Context, text string) (found, error) {
 	if len(qualifiers) > 0 {
 		want := strings.ToLower(qualifiers[len(qualifiers)-1])
 		fit := keep(refs, func(r reference) bool {
-			_, last := splitName(r.Qualifier)
+			_, last := query.SplitName(r.Qualifier)
 			return strings.ToLower(last) == want
 		})
 		if len(fit) > 0 {

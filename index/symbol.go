@@ -9,21 +9,12 @@ import (
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
 	"github.com/skl-project/skl/spec/glob"
 	"github.com/skl-project/skl/spec/spell"
 )
-
-// splitName divides "pkg.Type.Method", "a::b" or "A#b" into the last name and what qualifies it.
-func splitName(s string) (qualifiers []string, name string) {
-	s = strings.TrimSuffix(strings.TrimSpace(s), "()")
-	parts := strings.FieldsFunc(s, func(r rune) bool { return r == '.' || r == ':' || r == '#' || r == '/' || r == '\\' })
-	if len(parts) == 0 {
-		return nil, s
-	}
-	return parts[:len(parts)-1], parts[len(parts)-1]
-}
 
 // named says whether a node is a definition that can be looked up by its name.
 func named(n *chunk.Part) bool {
@@ -33,9 +24,9 @@ func named(n *chunk.Part) bool {
 // definition finds symbols of exactly this name, whatever its case: names of R and of shells have points and colons. If none has all of it
 // and it is qualified, those to which the qualifier fits, or all if it fits none.
 func (s *search) definition(text string) (found, error) {
-	qualifiers, name := splitName(text)
+	qualifiers, name := query.SplitName(text)
 	if len(qualifiers) > 0 {
-		if hits, err := s.exact(strings.TrimSuffix(strings.TrimSpace(text), "()")); err != nil || len(hits) > 0 {
+		if hits, err := s.exact(query.WholeName(text)); err != nil || len(hits) > 0 {
 			return found{hits: hits}, err
 		}
 	}
@@ -191,7 +182,7 @@ func (s *search) code(text string) (found, error) {
 	if err != nil || len(f.hits) > 0 {
 		return f, err
 	}
-	qualifiers, name := splitName(text)
+	qualifiers, name := query.SplitName(text)
 	for _, step := range []func(string) ([]hit, error){s.withWords, s.holding, s.misspelt, s.withMost} {
 		hits, err := step(name)
 		if err != nil {
@@ -422,7 +413,7 @@ func (s *search) whole(g glob.Glob) found {
 
 // children finds what belongs to parent, with the given name if there is one.
 func (s *search) children(parent, name string) (found, error) {
-	qualifiers, last := splitName(parent)
+	qualifiers, last := query.SplitName(parent)
 	rows, err := s.v.Rows(ownerTerm + string(wholeName(last)))
 	if err != nil {
 		return found{}, err

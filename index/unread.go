@@ -18,7 +18,7 @@ func (s *search) fallBack(ctx context.Context, e *query.Expr, f found) (found, e
 	if !ok || !uses && len(f.hits)+len(f.rows) > 0 {
 		return f, nil
 	}
-	_, last := splitName(name)
+	_, last := query.SplitName(name)
 	words, err := s.grep(ctx, last)
 	if err != nil || words.relaxed {
 		return f, err

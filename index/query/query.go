@@ -14,7 +14,6 @@
 package query
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -110,13 +109,26 @@ func (q Query) Note(notIndexed int, notRead []string, behind, found bool) string
 		list = append(list, LongNote)
 	}
 	if notIndexed > 0 {
-		list = append(list, counted(notIndexed, "file is", "files are")+" not indexed yet, and not in this answer; index the repository to cover all")
+		list = append(list, diag.CountAre(notIndexed, "file")+" not indexed yet, and not in this answer; index the repository to cover all")
 	}
 	return strings.Join(list, "; ")
 }
 
-// Alike is the name that q asks for, if what was found is symbols that have other names: those with its words, or a letter more or less.
-func (q Query) Alike(found []Handle) string {
+// SplitName divides "pkg.Type.Method", "a::b" or "A#b" into the last name and what qualifies it.
+func SplitName(s string) (qualifiers []string, name string) {
+	s = WholeName(s)
+	parts := strings.FieldsFunc(s, func(r rune) bool { return r == '.' || r == ':' || r == '#' || r == '/' || r == '\\' })
+	if len(parts) == 0 {
+		return nil, s
+	}
+	return parts[:len(parts)-1], parts[len(parts)-1]
+}
+
+// WholeName is a name as it was typed, without the parentheses of a call.
+func WholeName(s string) string { return strings.TrimSuffix(strings.TrimSpace(s), "()") }
+
+// AlikeNote says of what was found that it has other names than q asks for: those with its words, or a letter more or less; "" if it has not.
+func (q Query) AlikeNote(found []Handle) string {
 	e := q.Expr
 	for e != nil && (e.Op == InFile || e.Op == Limit) {
 		e = e.Args[0]
@@ -124,22 +136,14 @@ func (q Query) Alike(found []Handle) string {
 	if e == nil || e.Op != Code && e.Op != Definition || len(found) == 0 {
 		return ""
 	}
-	name := strings.TrimSuffix(strings.TrimSpace(e.Text), "()")
-	last := name[strings.LastIndexAny(name, ".:#/\\")+1:]
+	name := WholeName(e.Text)
+	_, last := SplitName(name)
 	for _, h := range found {
 		if h.Name == "" || strings.EqualFold(h.Name, name) || strings.EqualFold(h.Name, last) {
 			return ""
 		}
 	}
-	return name
-}
-
-// AlikeNote says of what was found that it has other names than q asks for; "" if it has not.
-func (q Query) AlikeNote(found []Handle) string {
-	if name := q.Alike(found); name != "" {
-		return "nothing is called " + diag.Printable(name) + "; these have names like it"
-	}
-	return ""
+	return "nothing is called " + diag.Printable(name) + "; these have names like it"
 }
 
 // Notes joins notes, of which those that are empty say nothing.
@@ -296,9 +300,9 @@ const MaxLeftOut = 20
 // Note says what was left out, but for what git ignores; "" for nothing. divided says that the answer is from the parts of files.
 func (l LeftOut) Note(divided bool) string {
 	var list []string
-	say := func(n int, one, many, why string) {
+	say := func(n int, noun, why string) {
 		if n > 0 {
-			list = append(list, fmt.Sprintf("%s not searched, %s", counted(n, one, many), why))
+			list = append(list, diag.CountAre(n, noun)+" not searched, "+why)
 		}
 	}
 	n := l.Secret + l.Linked
@@ -309,20 +313,13 @@ func (l LeftOut) Note(divided bool) string {
 	for i := range shown {
 		shown[i] = diag.Printable(shown[i])
 	}
-	say(n, "file is", "files are", "as keys, passwords and links from outside are not: "+strings.Join(shown, ", ")+more)
-	say(l.Odd, "file is", "files are", "for control characters, or bytes that are no text, in their names")
-	say(l.Unreadable, "directory is", "directories are", "since reading it is not allowed")
+	say(n, "file", "as keys, passwords and links from outside are not: "+strings.Join(shown, ", ")+more)
+	say(l.Odd, "file", "for control characters, or bytes that are no text, in their names")
+	say(l.Unreadable, "folder", "being unreadable here")
 	if divided {
-		say(l.TooLarge, "file is", "files are", "being too large; literal and regex search them")
+		say(l.TooLarge, "file", "being too large; literal and regex search them")
 	}
 	return strings.Join(list, "; ")
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Add adds what another index leaves out, whose paths begin with prefix.

@@ -366,7 +366,15 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 		worth[f] = s.w.Field[f] / (1 - s.w.Shorter[f] + mul(s.w.Shorter[f], float64(1+others[f])/(1+usual)))
 	}
 	matched := 0
-	for i := range s.terms {
+	rest, left := 0.0, 0.0 // weights of the terms that are not in the name: those that are elsewhere, and all
+	for i, t := range s.terms {
+		has, beside := m.counts[i] != [fields]int{}, !t.Stop && m.counts[i][inName] == 0
+		if beside {
+			left += s.weights[i]
+		}
+		if beside && has {
+			rest += s.weights[i]
+		}
 		var parts [fields]float64
 		all := 0.0
 		for f, n := range m.counts[i] {
@@ -376,9 +384,9 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 		if all == 0 {
 			continue
 		}
-		if m.counts[i] != [fields]int{} {
+		if has {
 			r.Coverage += s.weights[i]
-			if !s.terms[i].Stop {
+			if !t.Stop {
 				matched++
 			}
 		}
@@ -396,15 +404,6 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 				if s.rarity[i] > 0 {
 					r.Known += s.weights[i]
 				}
-			}
-		}
-	}
-	rest, left := 0.0, 0.0
-	for i, t := range s.terms {
-		if !t.Stop && m.counts[i][inName] == 0 {
-			left += s.weights[i]
-			if m.counts[i] != [fields]int{} {
-				rest += s.weights[i]
 			}
 		}
 	}

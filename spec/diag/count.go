@@ -12,6 +12,17 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// CountAre writes "1 file is", "2 files are".
+func CountAre(n int, noun string) string { return Count(n, noun) + " " + IsAre(n) }
+
+// IsAre is the verb of [Count].
+func IsAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // Size writes a number of bytes for people: 59 kB, 1.4 MB.
 func Size(n int64) string {
 	switch {

@@ -79,7 +79,7 @@ func (a *Applier) committed(names func(string) bool) committed {
 	return c
 }
 
-// addable are the words that `git add` takes, from the working directory, to have skl.toml, skl.lock and the places: the directories of files
+// addable are the paths that `git add` takes, from the working directory, to have skl.toml, skl.lock and the places: the directories of files
 // of skills, by the files' paths in the project. What git ignores is left out, and what is neither there nor tracked. They are none outside of a repository.
 func (a *Applier) addable(places map[string]string) []string {
 	places = maps.Clone(places)
@@ -106,7 +106,7 @@ func (a *Applier) addable(places map[string]string) []string {
 		if rel, err := filepath.Rel(a.Scope.WorkingDir, at); err == nil {
 			at = rel
 		}
-		out = append(out, diag.Quote(filepath.ToSlash(at)))
+		out = append(out, filepath.ToSlash(at))
 	}
 	return out
 }
@@ -186,7 +186,7 @@ func (a *Applier) Uncarried(vendor *bool, names func(string) bool) ([]Uncarried,
 			n = len(lost)
 		}
 		u := Uncarried{Code: codeFileMode, Message: fmt.Sprintf("core.fileMode is false here, so git does not see that %s of %s %s executable: a clone will not have that",
-			diag.Count(n, "file"), skill, isAre(n)), Mend: "git update-index --add --chmod=+x"}
+			diag.Count(n, "file"), skill, diag.IsAre(n)), Mend: "git update-index --add --chmod=+x"}
 		for _, p := range lost[:n] {
 			u.Mend += " " + diag.Quote(p)
 		}
@@ -197,13 +197,6 @@ func (a *Applier) Uncarried(vendor *bool, names func(string) bool) ([]Uncarried,
 	}
 	changed, err := a.converted(c)
 	return append(out, changed...), err
-}
-
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // whole reports whether all of a root is ignored with h.
@@ -226,7 +219,7 @@ func (a *Applier) ignored(c committed, hidden []files.Hidden) (out []Uncarried, 
 			continue // said
 		}
 		count[by(h)] = 0
-		u := Uncarried{Code: codeIgnored, Message: fmt.Sprintf("%s of %s %s ignored by %s:%d (%s): a clone will not have %s", diag.Count(n, "file"), c.skill[h.Path], isAre(n),
+		u := Uncarried{Code: codeIgnored, Message: fmt.Sprintf("%s of %s %s ignored by %s:%d (%s): a clone will not have %s", diag.Count(n, "file"), c.skill[h.Path], diag.IsAre(n),
 			diag.Printable(a.Scope.Short(h.File)), h.Line, diag.Brief(diag.Printable(h.Pattern), 80), map[bool]string{true: "it", false: "them"}[n == 1])}
 		stays := slices.ContainsFunc(rest, func(r files.Hidden) bool { return c.skill[r.Path] == c.skill[h.Path] })
 		switch {

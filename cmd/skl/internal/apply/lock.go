@@ -104,7 +104,7 @@ func (a *Applier) afterMerge(f *scope.Files) []string {
 	}
 	next := []string{"skl ci"}
 	if add := a.addable(places); len(add) > 0 {
-		next = append(next, "git add "+strings.Join(add, " "))
+		next = append(next, "git add "+diag.Words(add))
 	}
 	return next
 }

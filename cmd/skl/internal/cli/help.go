@@ -51,35 +51,19 @@ func rootHelp() string {
 				names = append(names, c.name)
 			}
 		}
-		b.WriteString(groupLines(g, names))
+		fmt.Fprintf(&b, "  %-7s %s\n", g, strings.Join(names, "  "))
 	}
 	for _, c := range all {
 		if c.group == "" && !strings.HasPrefix(c.name, "__") {
 			others = append(others, c.name)
 		}
 	}
-	b.WriteString(groupLines("More", others) + "\n")
+	fmt.Fprintf(&b, "  %-7s %s\n\n", "More", strings.Join(others, "  "))
 	b.WriteString("skl help all lists every command, skl COMMAND --help explains one, skl help errors the exit codes.\n")
 	b.WriteString("skl help guide lists the guides: install, shadowing, registry, run, search and more.\n")
 	b.WriteString("Global flags: -C, --project DIR · --scope project|user|managed (-g: user) · --root DIR · --json · --offline ·\n")
 	b.WriteString("              --config FILE · -q, --quiet · -y, --yes · --no-color · --no-unicode · -v, --verbose\n")
 	return b.String()
-}
-
-// groupLines are the names of a group, in lines of 80 columns.
-func groupLines(group string, names []string) string {
-	line := fmt.Sprintf("  %-7s", group)
-	var b strings.Builder
-	for i, name := range names {
-		if len(line)+2+len(name) > 80 {
-			b.WriteString(line + "\n")
-			line = strings.Repeat(" ", 9)
-		}
-		if line += " " + name; i+1 < len(names) {
-			line += " "
-		}
-	}
-	return b.String() + strings.TrimRight(line, " ") + "\n"
 }
 
 // help is the page of one command.

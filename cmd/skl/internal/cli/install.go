@@ -106,7 +106,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 
 // askWhere asks whether skills are for the user or for the directory, which is in no project, where nobody said it and somebody can be asked.
 func (w *world) askWhere() error {
-	if !w.scope.ByDefault() || w.ui.Yes || !w.ui.CanAsk() || w.scope.Cwd == w.scope.Home {
+	if !w.scope.ByDefault() || w.ui.Yes || !w.ui.CanAsk() || !w.scope.MayStart() {
 		return nil
 	}
 	root := func(dir string) string { return w.scope.Short(scope.CanonicalIn(dir)) }

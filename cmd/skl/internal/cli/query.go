@@ -314,7 +314,7 @@ func tellNotIndexed(say *report.Text, place search.Place, n int, indexing bool) 
 	if indexing {
 		going = "; indexing goes on in the background"
 	}
-	say.Note("%s not indexed yet, and not in this answer%s", areCounted(n, "file"), going)
+	say.Note("%s not indexed yet, and not in this answer%s", diag.CountAre(n, "file"), going)
 	switch {
 	case place.Skills:
 		say.Hint("skl index --skills")
@@ -330,14 +330,6 @@ func tellBehind(say *report.Text, behind bool) {
 	if behind {
 		say.Note("there was no time to see which files changed; ask again for the newest text")
 	}
-}
-
-// areCounted is "1 file is" or "2 files are".
-func areCounted(n int, noun string) string {
-	if n == 1 {
-		return diag.Count(n, noun) + " is"
-	}
-	return diag.Count(n, noun) + " are"
 }
 
 func (w *world) printContents(say *report.Text, c *cli.Context, e query.Expansion) {

@@ -89,7 +89,7 @@ func (p *page) sequel(s Sequel) {
 	}
 	next := step{label: "next"}
 	if len(s.Commit) > 0 {
-		next.command = "git add " + strings.Join(s.Commit, " ")
+		next.command = "git add " + diag.Words(s.Commit)
 	}
 	p.steps(next, step{"undo", s.Undo})
 }

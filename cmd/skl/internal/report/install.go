@@ -190,7 +190,7 @@ func (d *Desk) listed(t *Text, r apply.Result) {
 	}
 	d.why(t, r)
 	if d.done(t, r, "done") {
-		d.after(t, r)
+		d.after(t, r, d.sequel(r))
 	}
 }
 
@@ -203,8 +203,7 @@ func (d *Desk) drawn(t *Text, r apply.Result) {
 			d.kept(t, c.Name, r)
 		}
 	}
-	sequel := draw.Sequel{Commit: d.Apply.Committable(r)}
-	sequel.Notes, sequel.Usual = d.usesOf(r.Changes)
+	sequel := d.sequel(r)
 	if len(added) > 0 {
 		sequel.Undo = undoAdded(added, r.Lock)
 		t.Draw(func(k screen.Look) string { return draw.After(k, added, sequel, d.Apply.AgentsOf, diag.Size) })
@@ -229,7 +228,14 @@ func (d *Desk) drawn(t *Text, r apply.Result) {
 		t.Draw(func(k screen.Look) string { return draw.Next(k, sequel) })
 		return
 	}
-	d.after(t, r)
+	d.after(t, r, sequel)
+}
+
+// sequel is what agents make of changes, and what git is to be given; without the way back.
+func (d *Desk) sequel(r apply.Result) draw.Sequel {
+	s := draw.Sequel{Commit: d.Apply.Committable(r)}
+	s.Notes, s.Usual = d.usesOf(r.Changes)
+	return s
 }
 
 // undoAdded is the command that takes away what was added: by what the skills come from, if that is shorter than their names.
@@ -252,8 +258,12 @@ func undoAdded(added []draw.Added, l *lock.Lock) string {
 // why says of the first skills that were added where nobody said where that they are in the user's own directory.
 func (d *Desk) why(t *Text, r apply.Result) {
 	adds := slices.ContainsFunc(r.Changes.List, func(c install.Change) bool { return c.Action == install.Add })
-	if adds && d.Scope.ByDefault() {
+	switch {
+	case !adds || !d.Scope.ByDefault():
+	case d.Scope.MayStart():
 		t.Note("for you, in every project: this directory is in none. For this directory alone: skl init, then the same here")
+	default:
+		t.Note("for you, in every project")
 	}
 }
 
@@ -294,13 +304,13 @@ func (d *Desk) done(t *Text, r apply.Result, verb string) bool {
 }
 
 // after says what to commit, and which agents load what is new.
-func (d *Desk) after(t *Text, r apply.Result) {
+func (d *Desk) after(t *Text, r apply.Result, s draw.Sequel) {
 	if r.LockState == "changed" {
 		wrote := []string{d.Scope.Short(filepath.Join(d.Scope.Base, "skl.toml")), d.Scope.Short(filepath.Join(d.Scope.Base, "skl.lock"))}
 		commit := ""
-		if add := d.Apply.Committable(r); len(add) > 0 {
+		if len(s.Commit) > 0 {
 			commit = ": commit them"
-			if rest := slices.DeleteFunc(add, func(at string) bool { return path.Base(at) == "skl.toml" || path.Base(at) == "skl.lock" }); len(rest) > 0 {
+			if rest := slices.DeleteFunc(slices.Clone(s.Commit), func(at string) bool { return path.Base(at) == "skl.toml" || path.Base(at) == "skl.lock" }); len(rest) > 0 {
 				commit += " with " + strings.Join(rest, " and ")
 			}
 		}
@@ -309,12 +319,11 @@ func (d *Desk) after(t *Text, r apply.Result) {
 	if !slices.ContainsFunc(r.Changes.List, func(c install.Change) bool { return c.Action == install.Add || c.Action == install.Update }) {
 		return
 	}
-	notes, usual := d.usesOf(r.Changes)
-	for _, n := range notes {
+	for _, n := range s.Notes {
 		t.Warn("%s", n)
 	}
-	if usual != "" {
-		t.Note("%s", usual)
+	if s.Usual != "" {
+		t.Note("%s", s.Usual)
 	}
 }
 

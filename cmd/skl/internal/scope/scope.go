@@ -147,6 +147,9 @@ func Open(o Options) (*Scope, error) {
 // ByDefault reports whether the user's own scope was taken for want of a project, and nobody named one.
 func (sc *Scope) ByDefault() bool { return sc.options.Scope == "" && sc.Kind == hosts.User }
 
+// MayStart reports whether the working directory may become a project's: a home is none.
+func (sc *Scope) MayStart() bool { return sc.Cwd != sc.Home }
+
 // CanonicalIn is the canonical root of a project or a home.
 func CanonicalIn(dir string) string { return filepath.Join(dir, filepath.FromSlash(hosts.Canonical)) }
 
