@@ -11,6 +11,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/index/skillsearch/public"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -397,7 +398,12 @@ func (a *Applier) oneWord(words []string, f *scope.Files) error {
 		e.Candidates = slices.Insert(slices.DeleteFunc(e.Candidates, func(c string) bool { return c == s.Ref }), 0, s.Ref)
 		return e.Hint("it is installed; skl update %s chooses a newer release", words[0])
 	}
-	return e.Hint("skl install OWNER/REPO %s", words[0])
+	for _, k := range public.Named(words[0]) {
+		if c := k.Exact(); !slices.Contains(e.Candidates, c) {
+			e.Candidates = append(e.Candidates, c)
+		}
+	}
+	return e.Hint("skl search %s", diag.Words(words[:1])).Hint("skl install OWNER/REPO %s", words[0])
 }
 
 // NoCopy refuses the name of a copy that is here where a reference is meant: NAME@SCOPE:PATH looks like the address of a git

@@ -425,6 +425,9 @@ func Search(k screen.Look, words string, out search.Skills) string {
 		t.Rows = append(t.Rows, []screen.Span{mark, bold(name), screen.T(screen.Version(s.Version)), dim(s.From(true)), screen.T(oneLine(s.Description))})
 	}
 	p.table(t)
+	if note := out.PublicNote(); note != "" {
+		p.prose(0, dim(note))
+	}
 	if i := slices.IndexFunc(out.Skills, func(s search.Skill) bool { return !s.Installed }); i >= 0 {
 		p.steps(step{"next", "skl info " + out.Skills[i].Ref}, step{"or", "skl install " + out.Skills[i].Ref})
 	}

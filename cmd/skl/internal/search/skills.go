@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/index/skillsearch"
+	"github.com/skl-project/skl/index/skillsearch/public"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
@@ -28,6 +30,7 @@ type Skill struct {
 	Version     string   `json:"version"`
 	Description string   `json:"description"`
 	Registry    string   `json:"registry,omitempty"` // name in config.toml
+	Listed      string   `json:"listed,omitempty"`   // the repository that has it, as the list of public ones says that comes with skl: "github.com/acme/skills"
 	Installed   bool     `json:"installed"`
 	Signed      bool     `json:"signed"`
 	State       string   `json:"state,omitempty"`
@@ -37,6 +40,7 @@ type Skill struct {
 	Why         []string `json:"why"`                   // such as "name: pdf"
 	Tokens      int      `json:"tokens"`                // that reading its SKILL.md costs; 0 if that is not known
 
+	source string  // of an installed one that came from git: clone URL, "//" and path
 	rank   float64 // the registry's own
 	begins float64 // 3 for each word that begins one of the name, 1 for one of the description
 }
@@ -51,6 +55,7 @@ func (s Skill) From(marked bool) string {
 		}
 	}
 	add(s.Registry, s.Registry != "")
+	add("public list", s.Listed != "" && !s.Installed)
 	add("installed", s.Installed && !(marked && s.Registry != ""))
 	add("deprecated", s.State == "deprecated")
 	add("gated", s.Gated != "")
@@ -66,7 +71,16 @@ type Skills struct {
 	NoGoodMatch bool     `json:"no_good_match"` // skills are the nearest
 	Confidence  float64  `json:"confidence"`    // that one of the first three is right, 0 to 1
 
-	Asked []string `json:"-"` // registries
+	Asked        []string `json:"-"` // registries
+	Repositories int      `json:"-"` // of the list of public ones, where that was searched
+}
+
+// PublicNote says where skills come from that only the list of public repositories has; "" if there are none.
+func (s Skills) PublicNote() string {
+	if !slices.ContainsFunc(s.Skills, func(k Skill) bool { return k.Listed != "" && !k.Installed }) {
+		return ""
+	}
+	return fmt.Sprintf("public list: %d repositories on GitHub that skl knows without asking; nobody vouches for what they hold", s.Repositories)
 }
 
 const (
@@ -80,6 +94,7 @@ const (
 type SkillsRequest struct {
 	Words    string
 	Registry string // ask this one of the configuration and look at nothing else
+	Public   bool   // search the list of public repositories that comes with skl, too; without a registry that is done anyway
 	Limit    int    // 1 to 100; 0 is 20, or 5 if there is no good match
 }
 
@@ -103,8 +118,15 @@ func (s *Searcher) Skills(ctx context.Context, q SkillsRequest) (Skills, error) 
 	for _, f := range found.failed {
 		s.Scope.Tell.Warn("registry %s: %s", f.registry, f.err)
 	}
+	listed := q.Public || len(names) == 0
+	if listed {
+		s.addPublic(&found)
+	}
 	out := found.answer(q.Words)
 	out.Asked = names
+	if listed {
+		out.Repositories = public.Repositories()
+	}
 	if len(out.Skills) == 0 && len(found.failed) > 0 && len(found.failed) == len(names) {
 		return Skills{}, found.failed[0].err
 	}
@@ -272,8 +294,11 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 		}
 		one := Skill{PeopleOnly: withheld[skill.NameKey(k.Name)] == apply.CodeInvocation, Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.Lock != nil {
-			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
+			switch locked, _ := f.Lock.Skill(k.Name); locked.Source {
+			case "registry":
 				one.Ref = signature.SubjectOf(locked).Name
+			case "git":
+				one.source = locked.URL + "//" + locked.Path
 			}
 		}
 		found.skills = append(found.skills, k)
@@ -359,6 +384,23 @@ func (s *skillsFound) add(registry string, k wire.Skill) {
 	}
 	s.found = append(s.found, one)
 	s.skills = append(s.skills, skillsearch.Skill{Name: k.Name, Ref: one.Ref, Description: k.Description, Version: k.Latest, Source: registry, Tags: k.Keywords, Trust: k.State})
+}
+
+// addPublic adds the skills of well-known public repositories, or says of which an installed one is. Nobody is asked.
+func (s *Searcher) addPublic(found *skillsFound) {
+	_, _, owned := s.Scope.Config.DefaultRegistry()
+	for _, k := range public.All() {
+		one := Skill{Name: k.Name, Ref: k.Ref(), Description: strings.ReplaceAll(k.Words, " ", ", "), Listed: "github.com/" + k.Repository}
+		if owned || s.Scope.Config.Namespaces[k.Owner()] != "" { // then the short form may mean another place
+			one.Ref = k.Exact()
+		}
+		if at := slices.IndexFunc(found.found, func(f Skill) bool { return f.source == "https://"+one.Listed+".git//"+k.Path }); at >= 0 {
+			found.found[at].Ref, found.found[at].Listed = one.Ref, one.Listed
+			continue
+		}
+		found.found = append(found.found, one)
+		found.skills = append(found.skills, skillsearch.Skill{Name: k.Name, Ref: one.Ref, Description: k.Words, Source: one.Listed})
+	}
 }
 
 // matches reports whether every word starts a word of the texts; matches in the name count more.
