@@ -129,7 +129,7 @@ func list(program, mirror, name string) ([]skill, error) {
 // legal are the names that a reference can have.
 var legal = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-var word = regexp.MustCompile(`[a-z0-9][a-z0-9.+#-]*`)
+var word = regexp.MustCompile(`[\pL\pN][\pL\pN.+#-]*`)
 
 // words are the words of a text that may say something, in order.
 func words(text string) (out []string) {

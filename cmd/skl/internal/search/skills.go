@@ -83,8 +83,20 @@ func (s Skills) PublicNote() string {
 	return fmt.Sprintf("public list: %d repositories on GitHub that skl knows without asking; nobody vouches for what they hold", s.Repositories)
 }
 
+// fewListed leaves the best of the list of public repositories, so that they do not drown what is installed.
+func (s *Skills) fewListed() {
+	n := 0
+	s.Skills = slices.DeleteFunc(s.Skills, func(k Skill) bool {
+		if k.Listed != "" && !k.Installed {
+			n++
+		}
+		return n > mostListed && k.Listed != "" && !k.Installed
+	})
+}
+
 const (
 	usual            = 20              // shown without a limit
+	mostListed       = 5               // shown of the list of public repositories without a limit
 	nearest          = 5               // shown without a limit if there is no good match
 	maxRegistryQuery = 1000            // bytes that a registry reads of a question
 	searchPatience   = 3 * time.Second // of Suggest with registries
@@ -132,6 +144,9 @@ func (s *Searcher) Skills(ctx context.Context, q SkillsRequest) (Skills, error) 
 	}
 	if out.NoGoodMatch && q.Limit == 0 {
 		limit = nearest
+	}
+	if q.Limit == 0 && !q.Public {
+		out.fewListed()
 	}
 	out.Skills = out.Skills[:min(limit, len(out.Skills))]
 	return out, nil
