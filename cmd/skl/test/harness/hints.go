@@ -10,7 +10,7 @@ import (
 )
 
 // checkHints fails if a hint of a command names a command line that the program does not take, with the values that it has: no such
-// command, flag or subcommand, or too many arguments. It is not carried out; "follow" does that.
+// command, flag or subcommand, or too many arguments. followHints carries it out.
 func checkHints(ts *testscript.TestScript, stderr string) {
 	for line := range strings.Lines(stderr) {
 		hint, ok := strings.CutPrefix(strings.TrimSpace(line), "skl: hint: ")
@@ -27,23 +27,40 @@ func checkHints(ts *testscript.TestScript, stderr string) {
 
 var (
 	// begins is where a command begins in a hint.
-	begins = regexp.MustCompile(`(?:^|[:;,(] |  )skl `)
+	begins = regexp.MustCompile(`(?:^|[:;,(] |  |&& )skl `)
 	// goesOn is where the sentence goes on behind one.
-	goesOn = regexp.MustCompile(`[,;:.)](?: |$)|  | (?:<|>|\||&&|a|and|again|adds|asks|brings|chooses|compares|does|explains|fetches|finds|gives|if|in|installs|is|its|keeps|leaves|lets|lists|makes|mends|names|of|once|packs|publishes|runs|` +
-		`or|prints|puts|reads|removes|replaces|says|sets|shows|starts|takes|tells|that|the|then|to|tries|with|without|writes)(?: |$)`)
+	goesOn = regexp.MustCompile(`[,;:.)](?: |$)|  | (?:<|>|\||&&|a|and|again|adds|asks|brings|chooses|compares|does|explains|fetches|finds|gives|if|in|installs|is|its|keeps|leaves|lets|lists|makes|mends|names|numbers|of|once|packs|publishes|runs|` +
+		`or|prints|puts|reads|removes|replaces|says|sets|settles|shows|starts|takes|tells|that|the|then|to|tries|updates|with|without|writes)(?: |$)`)
 )
 
 // CommandsOf are the command lines of skl that a hint names, without "skl": up to where the sentence goes on.
 func CommandsOf(hint string) (out [][]string) {
-	at := begins.FindAllStringIndex(hint, -1)
+	for _, s := range stepsOf(hint) {
+		out = append(out, s.args)
+	}
+	return out
+}
+
+// A step is a command line of skl that a hint names.
+type step struct {
+	args  []string // without "skl"
+	after string   // the hint before it, and behind the command before it
+	stdin bool     // a file is to be its standard input
+}
+
+func stepsOf(hint string) (out []step) {
+	at := begins.FindAllStringSubmatchIndex(hint, -1)
+	from := 0
 	for i, span := range at {
 		end := len(hint)
 		if i+1 < len(at) {
 			end = at[i+1][0]
 		}
-		if args := shellWords(hint[span[1]-1 : end]); len(args) > 0 { // else skl itself is meant
-			out = append(out, args)
+		text := hint[span[1]-1 : end]
+		if args := shellWords(text); len(args) > 0 { // else skl itself is meant
+			out = append(out, step{args: args, after: hint[from : span[1]-len("skl ")], stdin: strings.Contains(text, " < ")})
 		}
+		from = span[1]
 	}
 	return out
 }
@@ -60,7 +77,7 @@ func shellWords(text string) (words []string) {
 		case c == '\'' || c == '"':
 			quote, begun = c, true
 		default:
-			if at := goesOn.FindStringIndex(text[i:]); at != nil && at[0] == 0 && (begun || c == ' ') {
+			if at := goesOn.FindStringIndex(text[i:]); at != nil && at[0] == 0 && (begun || c == ' ') && !(c == ':' && word == "skl") {
 				if begun {
 					words = append(words, word)
 				}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,6 +57,9 @@ func runSkl(ts *testscript.TestScript, args []string) int {
 	select {
 	case n := <-status:
 		checkHints(ts, said.String())
+		if !testing.Short() {
+			followHints(ts, args, n, said.String())
+		}
 		return n
 	case text := <-fault:
 		ts.Fatalf("skl %s: %s", strings.Join(args, " "), text)

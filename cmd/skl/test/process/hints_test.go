@@ -20,6 +20,8 @@ func TestHintCommands(t *testing.T) {
 		"skl publish 'my dir' acme/pdf@1.0.0":                                              "publish|my dir|acme/pdf@1.0.0",
 		"skl policy explain pdf":                                                           "policy|explain|pdf",
 		"git add skl.toml":                                                                 "",
+		"rm skl.lock && skl lock":                                                          "lock",
+		"skl install skl: --all":                                                           "install|skl:|--all",
 		"skl lokc":                                                                         "lokc !",
 		"skl lock --upgraed pdf":                                                           "lock|--upgraed|pdf !",
 		"skl ci pdf":                                                                       "ci|pdf !",
