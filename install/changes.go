@@ -104,7 +104,7 @@ type Conflict struct {
 	Why  Why
 	Diff []string // what differs, for edits: "changed SKILL.md"
 
-	blocks bool // no directory is at Path, so that there is nothing to compare
+	blocks bool // the way: a digest of what is there would say nothing
 }
 
 // Why a Conflict exists.
@@ -326,7 +326,7 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 				c.plan.addLinks = append(c.plan.addLinks, path)
 			}
 		case LinkForeign:
-			conflicts = append(conflicts, Conflict{Name: c.Name, Path: cmp.Or(h.Above[path], path), Why: Foreign, blocks: h.Above[path] != ""})
+			conflicts = append(conflicts, Conflict{Name: c.Name, Path: cmp.Or(h.Above[path], path), Why: Foreign, blocks: true})
 		case LinkEdited:
 			switch {
 			case opt.Force:

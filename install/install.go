@@ -462,7 +462,7 @@ func Matches(s lock.Skill, sum bundle.Summary) error {
 	case s.Tree != sum.Tree:
 		return diag.New(diag.Refused, "E_DIGEST", "%s: the tree digest is %v, locked is %v", s.Name, sum.Tree, s.Tree).
 			Hint("if somebody edited skl.lock: git diff skl.lock").
-			Hint("else someone changed a published release; ask its publisher, or choose anew: skl update %s", s.Name)
+			Hint("else someone changed a published release: ask its publisher, or remove the entry, then: skl lock")
 	case s.Files != sum.Files:
 		return s.Damaged("says files = %d, and what its tree digest names has %d", s.Files, sum.Files)
 	case s.Bytes != sum.Bytes:

@@ -371,5 +371,5 @@ func (rs *Resolver) named(ctx context.Context, o *Opened, w Named, found source.
 		return err
 	}
 	return diag.New(diag.Misuse, CodeOther, "%s names the skill %s, and skl.toml calls it %s", w.Ref, diag.Printable(meant[0].Lock.Name), w.Called()).
-		Hint("skl install %s --as %s", w.Ref, w.Name)
+		Hint("skl install %s --as %s --force", w.Ref, w.Name)
 }

@@ -136,7 +136,9 @@ func readReceipt(path string) (Receipt, stamp, error) {
 	if e, ok := diag.Own(err); ok {
 		e.At(diag.Position{File: path, Line: e.Where.Line})
 		if e.Code == CodeConflict {
-			return Receipt{}, at.stamp, e.Hint("skl install")
+			if _, _, err := UnmergedReceipt(filepath.Dir(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".json")); err == nil {
+				return Receipt{}, at.stamp, e.Hint("skl install")
+			}
 		}
 		return Receipt{}, at.stamp, e.Hint("skl install --force replaces it, after a backup").Hint("or restore it from version control")
 	}

@@ -191,7 +191,7 @@ func (l *Log) Locked(ctx context.Context, name string, s lock.Skill) error {
 	}
 	if err != nil {
 		if e, ok := diag.Own(err); ok && len(e.Hints) == 0 { // nobody was asked: it is about the lock
-			err = e.Hint("see who changed it: git diff skl.lock").Hint("to fetch the proof again: skl lock --upgrade %s", s.Name)
+			err = e.Hint("see who changed it: git diff skl.lock").Hint("or remove the entry, then: skl lock")
 		}
 		return l.named(err)
 	}

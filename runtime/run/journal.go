@@ -288,7 +288,7 @@ func ReadRecords(r io.Reader, name string) ([]Record, error) {
 func readRecords(r io.Reader, name string) (records []Record, size int64, sum chain, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	damaged := func(line int, what string) error {
-		return diag.New(diag.Failed, CodeJournal, "%s: line %d %s", name, line, what).Hint("skl run, to start anew: the journal was changed or damaged after it was written")
+		return diag.New(diag.Failed, CodeJournal, "%s: line %d %s", name, line, what).Hint("the journal was changed or damaged after it was written; to start anew: skl run NAME")
 	}
 	for line := 1; ; line++ {
 		text, err := readLine(in)

@@ -90,7 +90,7 @@ const CodeDamaged = "E_LOCK_ENTRY"
 func (s Skill) Damaged(format string, args ...any) *diag.Error {
 	return diag.New(diag.Refused, CodeDamaged, "the entry of %s is damaged: it "+format, append([]any{s.Name}, args...)...).At(s.at).
 		Hint("git checkout -- %s", cmp.Or(s.at.File, "skl.lock")).
-		Hint("or remove the entry and choose its release anew: skl lock")
+		Hint("or remove the entry, then: skl lock")
 }
 
 // Whole refuses, with [CodeDamaged], an entry that lacks what every entry of its source has.

@@ -90,7 +90,7 @@ func ParseSides(sides *conflict.Sides, file string) (base, ours, theirs *Lock, e
 }
 
 func hints(e *diag.Error, file string) *diag.Error {
-	return e.Hint("git checkout -- %s", file).Hint("or remove it and choose every release anew: skl lock")
+	return e.Hint("git checkout -- %s", diag.Quote(file)).Hint("to choose every release anew: rm %s && skl lock", diag.Quote(file))
 }
 
 // A parser reads entries.

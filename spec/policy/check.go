@@ -39,6 +39,7 @@ type Refusal struct {
 	Found     string        `json:"found"`             // a clause: "it is not signed"
 	Wants     string        `json:"wants"`             // what would hold, a clause too
 	Expired   string        `json:"expired,omitempty"` // its exception, which is over
+	Explain   string        `json:"-"`                 // that of the subject
 }
 
 // Sentence says it for people, without its place.
@@ -131,7 +132,7 @@ func (p *Policy) judge(f *File, r *Rule, s *subject, now time.Time) Judgement {
 		}
 		where := r.Where
 		where.Line = c.line
-		out.Refusals = append(out.Refusals, Refusal{Skill: s.Skill, Version: s.Version, Rule: r.ID, Policy: f.Policy, Where: where, Condition: c.key, Found: found, Wants: c.wants(s, found)})
+		out.Refusals = append(out.Refusals, Refusal{Skill: s.Skill, Version: s.Version, Explain: s.Explain, Rule: r.ID, Policy: f.Policy, Where: where, Condition: c.key, Found: found, Wants: c.wants(s, found)})
 	}
 	if out.Refusals == nil {
 		return out

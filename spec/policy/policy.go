@@ -207,6 +207,7 @@ func (p *Policy) Needs() (n Needs) {
 // out.
 type Subject struct {
 	Skill, Version string
+	Explain        string    // what "skl policy explain" takes for it: its name where it is installed, else its reference
 	Names          []string  // what it is called: its own name, and owner/name
 	Sure           []string  // those of Names that the user's bindings vouch for: an exception counts for these alone
 	Addresses      []Address // where it comes from, in every spelling

@@ -80,7 +80,7 @@ func placeFile(path, text string) error {
 func (r InitRequest) config() (server.Config, error) {
 	cfg := server.Config{URL: strings.TrimSuffix(r.URL, "/"), Addr: r.Addr, Data: r.Data}
 	if r.Issuer != "" || r.ClientID != "" {
-		return cfg, diag.New(diag.Misuse, "not_supported", "this version knows no identities of an issuer").Hint("skl registry token create")
+		return cfg, diag.New(diag.Misuse, "not_supported", "this version knows no identities of an issuer").Hint("skl registry token create --name NAME --namespace NAMESPACE")
 	}
 	switch tls := r.TLS; tls {
 	case "":

@@ -43,7 +43,7 @@ func (r PublisherRequest) publisher() (wire.Publisher, error) {
 		}
 	}
 	ask := func(format string, args ...any) (wire.Publisher, error) {
-		return wire.Publisher{}, diag.New(diag.Misuse, "usage", format, args...).Hint("skl registry publisher add acme --github acme/skills --workflow release.yml")
+		return wire.Publisher{}, diag.New(diag.Misuse, "usage", format, args...).Hint("skl registry publisher add NAMESPACE --github OWNER/REPO --workflow FILE")
 	}
 	switch {
 	case kinds != 1:

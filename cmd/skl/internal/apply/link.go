@@ -149,11 +149,21 @@ func (a *Applier) recordOutside(pairs [][2]string, dir string) error {
 	return a.Scope.RecordLinks(paths, folder)
 }
 
+// clear says how the place of a skill becomes free.
+func (a *Applier) clear(name string) string {
+	if f, err := a.Scope.Load(); err == nil {
+		if _, named := f.Manifest.Skill(name); named {
+			return "skl remove " + name + ", or move it away"
+		}
+	}
+	return "move it away, or choose another name for yours"
+}
+
 // makeLinks creates links {path, target} after it has made sure that none of the paths is taken.
 func (a *Applier) makeLinks(pairs [][2]string, dry bool) error {
 	for _, p := range pairs {
 		if scope.Exists(p[0]) && !leadsTo(p[0], p[1]) {
-			return diag.New(diag.Unmet, "in_the_way", "%s exists already", a.Scope.Short(p[0])).Hint("skl remove %s, or move it away", filepath.Base(p[0]))
+			return diag.New(diag.Unmet, "in_the_way", "%s exists already", a.Scope.Short(p[0])).Hint("%s", a.clear(filepath.Base(p[0])))
 		}
 	}
 	for _, p := range pairs {

@@ -164,7 +164,7 @@ func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
 	}
 	name := wishes[0].Skill
 	e := diag.New(diag.Refused, CodeEscalation, "%s asks for more than was accepted of %s: %s", strings.TrimSpace(name+" "+to), orNone(from), strings.Join(lines, ", "))
-	return e.Hint("accept that: add --accept %s", diag.Quote(strings.Join(perms, ","))).Hint("skl update --safe updates the rest")
+	return e.Hint("accept that: add --accept %s", diag.Quote(strings.Join(perms, ",")))
 }
 
 // acceptable refuses a misspelt word of --accept before anything is asked or fetched. One that is nothing like a permission

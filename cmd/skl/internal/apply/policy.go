@@ -44,7 +44,7 @@ func PolicyError(all []policy.Refusal) error {
 			e.Hints = append(e.Hints, out)
 		}
 	}
-	return e.Hint("skl policy explain %s", all[0].Skill)
+	return e.Hint("skl policy explain %s", diag.Quote(all[0].Explain))
 }
 
 // PolicyLines are the sentences of refusals, with their places.
@@ -125,7 +125,10 @@ func (g *governed) all(ctx context.Context, n int, one func(ctx context.Context,
 // fill computes what rules want to know of the release s, whose copy is at dir. content reads its files; it gives false if they are not
 // here.
 func (g *governed) fill(ctx context.Context, out *policy.Subject, s *lock.Skill, dir string, read func(*policyContent) (bool, error)) (err error) {
-	out.Skill, out.Version = s.Name, s.Version
+	out.Skill, out.Version, out.Explain = s.Name, s.Version, s.Name
+	if !scope.Exists(filepath.Join(g.a.Scope.Site.Home(s.Name), s.Name, "SKILL.md")) {
+		out.Explain = cmp.Or(s.Ref, folderRef(g.a.Scope.Short(dir)))
+	}
 	scope.Addresses(g.a.Scope, s, out)
 	if g.needs.Source {
 		if err := g.provenance(ctx, s, out); err != nil {
@@ -320,6 +323,14 @@ func (a *Applier) verifyPolicy(ctx context.Context, f *scope.Files, out *Verific
 		out.Refused = PolicyError(out.Policy)
 	}
 	return nil
+}
+
+// folderRef is the reference of a folder, of its path for people.
+func folderRef(path string) string {
+	if filepath.IsAbs(path) || strings.HasPrefix(path, "~") {
+		return path
+	}
+	return "./" + filepath.ToSlash(path)
 }
 
 // folder makes s the entry of a skill of which nothing is known but its directory.

@@ -121,7 +121,11 @@ func (a *Applier) TestPolicy(ctx context.Context, path string, as policy.Tier) (
 	}
 	src, err := read()
 	if err != nil {
-		return out, diag.New(diag.Misuse, "no_policy", "the policy cannot be read: %w", err).Hint("skl policy init writes one")
+		e := diag.New(diag.Misuse, "no_policy", "the policy cannot be read: %w", err)
+		if path == "" {
+			e = e.Hint("skl policy init writes one")
+		}
+		return out, e
 	}
 	file, err := policy.Parse(src, a.Scope.Short(full), as)
 	if err == nil {

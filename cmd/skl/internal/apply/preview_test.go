@@ -53,7 +53,7 @@ func TestPreviewsOfSkills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.ChooseSkills(r, []source.Found{found("small"), found("odd"), found("big"), far, bad}, nil); err == nil {
+	if _, err := a.ChooseSkills(r, []source.Found{found("small"), found("odd"), found("big"), far, bad}, nil, false); err == nil {
 		t.Fatal("nothing was chosen, and no error")
 	}
 	if got := strings.Join(l.lines[0], "\n"); got != "1 file, 69 B: SKILL.md\nasks for  nothing\nfindings  none · licence none stated · unsigned" || l.errs[0] != nil {

@@ -208,7 +208,7 @@ func (p *picker) chosen(ctx context.Context, rs *resolver.Resolver, o *resolver.
 		return offered, err
 	case len(offered) > 1:
 		passed := p.a.alsoThere(ctx, o, offered)
-		found, err := p.a.ChooseSkills(p.a.typed(r), offered, passed)
+		found, err := p.a.ChooseSkills(p.a.typed(r), offered, passed, p.ask.As != "")
 		if e, ok := errors.AsType[*Ambiguous](err); ok {
 			e.Found = p.holdings(ctx, rs, o, r, offered)
 		}
@@ -361,8 +361,8 @@ type Ambiguous struct {
 func (e *Ambiguous) Error() string { return e.Err.Error() }
 func (e *Ambiguous) Unwrap() error { return e.Err }
 
-// ChooseSkills asks which of several skills are wanted; where nobody can be asked it lists them (exit 2).
-func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found, passed []source.Passed) ([]source.Found, error) {
+// ChooseSkills asks which of several skills are wanted, with one a single one; where nobody can be asked it lists them (exit 2).
+func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found, passed []source.Passed, one bool) ([]source.Found, error) {
 	picked, err := a.Ask.Choose(a.skillChoice(r, found, passed))
 	if err == nil {
 		out := make([]source.Found, len(picked))
@@ -375,7 +375,10 @@ func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found, passed []source.
 		return nil, err
 	}
 	e := diag.New(diag.Misuse, "ambiguous_ref", "%s holds %d skills; name the ones you want", r, len(found)).
-		Hint("skl install %s %s", r, found[0].Lock.Name).Hint("skl install %s --all", r)
+		Hint("skl install %s %s", r, found[0].Lock.Name)
+	if !one {
+		e = e.Hint("skl install %s --all", r)
+	}
 	all := &Ambiguous{Err: e, Passed: passed}
 	for i := range found {
 		all.Found = append(all.Found, Holding{Found: found[i]})
@@ -414,16 +417,16 @@ func NoCopy(arg string) error {
 	}
 	name, rest, _ := strings.Cut(arg, "@")
 	where, at, _ := strings.Cut(rest, ":")
-	e := diag.New(diag.Misuse, "invalid_ref", "%q names a copy of %s that is here, and a reference says where to fetch one", diag.Printable(arg), diag.Printable(name)).
-		Hint("what it is: skl info %s", arg)
+	e := diag.New(diag.Misuse, "invalid_ref", "%q names a copy of %s, as skl list shows it, and a reference says where to fetch one", diag.Printable(arg), diag.Printable(name)).
+		Hint("the copies that are here: skl list --all")
 	if at == "" {
 		return e
 	}
-	if !strings.HasPrefix(at, "/") && !strings.HasPrefix(at, "~/") {
-		at = "./" + at
+	if strings.HasPrefix(at, "/") || strings.HasPrefix(at, "~/") {
+		return e.Hint("to install the skill in that folder: skl install %s", at)
 	}
-	return e.Hint("to install the skill in that folder: skl install %s", at).
-		Hint("for a repository on a host called %s: skl install ssh://%s@%s/%s", where, name, where, strings.TrimPrefix(at, "./"))
+	return e.Hint("to install the skill in that folder: skl install ./%s", at).
+		Hint("for a repository on a host called %s: skl install ssh://%s@%s/%s", where, name, where, at)
 }
 
 // missing is err of opening r; where its repository does not exist, with the near ones that skl.toml and the configuration

@@ -67,7 +67,11 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err er
 		plan: plan.Request{Edits: edits, Renews: upgrade, Dropped: len(r.Names) != 1},
 	})
 	j.compared = len(r.Names) == 0 && !a.Scope.Offline()
-	return j.run(ctx)
+	result, err := j.run(ctx)
+	if e, ok := diag.Own(err); ok && !r.Safe && len(r.Names) != 1 && len(f.Lock.Skills) > 1 && slices.Contains(acceptableCodes, e.Code) {
+		err = e.Hint("skl update --safe updates the rest")
+	}
+	return result, err
 }
 
 // lowered tells of releases that are older than what is here, which happens where a registry took the newer ones back.

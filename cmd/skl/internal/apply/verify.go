@@ -324,7 +324,7 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 	case "unmerged":
 		return again + " settles the receipt; where its files are of neither side: " + again + " --force replaces them, after a backup"
 	case "entry":
-		return "git checkout -- skl.lock, or remove the entry and choose its release anew: skl lock"
+		return "git checkout -- skl.lock, or remove the entry, then: skl lock"
 	case "foreign":
 		return "move " + diag.Quote(a.Scope.Short(path)) + " away, then " + again
 	}

@@ -38,6 +38,8 @@ type Release struct {
 	Name, Version, URL string
 	Of                 string // namespace/name; "" where nothing says it
 	Manifest           ref.Digest
+
+	needed bool // by another skill of the lock
 }
 
 // Advised is the state of a Withdrawal that is a warning: the release is served, and has an advisory.
@@ -57,6 +59,8 @@ type Withdrawal struct {
 	Advisory string `json:"advisory,omitempty"` // its id
 	Severity string `json:"severity,omitempty"` // of it: low, medium, high, critical
 	Fixed    string `json:"fixed,omitempty"`    // the version that is not concerned
+
+	needed bool // by another skill of the lock
 }
 
 // Serious reports whether a check does not hold for w: the release is blocked, or an advisory of high or critical severity is about it.
@@ -66,6 +70,9 @@ func (w Withdrawal) Serious() bool {
 
 // Mend is what a person does about it: "skl update" stays with a version that skl.toml names.
 func (w Withdrawal) Mend() string {
+	if w.needed { // remove would refuse
+		return fmt.Sprintf("skl why %s shows what needs it; for another version of that: skl outdated", w.Name)
+	}
 	return fmt.Sprintf("skl remove %s, or another version of it: skl outdated", w.Name)
 }
 
@@ -93,12 +100,15 @@ func (w Withdrawal) Sentence() string {
 func Releases(l *lock.Lock, receipts []roots.Receipt, wanted func(name string) bool) (all []Release) {
 	for _, s := range l.Skills {
 		if s.Source == "registry" && (wanted == nil || wanted(s.Name)) {
-			all = append(all, Release{s.Name, s.Version, s.URL, s.RegistryName(), s.Manifest})
+			all = append(all, Release{s.Name, s.Version, s.URL, s.RegistryName(), s.Manifest, len(s.RequiredBy) > 0})
 		}
 	}
 	for _, r := range receipts {
-		if one, ok := releaseOf(r, func() (*lock.Lock, error) { return l, nil }); ok && !slices.Contains(all, one) {
-			all = append(all, one)
+		if one, ok := releaseOf(r, func() (*lock.Lock, error) { return l, nil }); ok {
+			one.needed = slices.ContainsFunc(l.Skills, func(s lock.Skill) bool { return s.Name == one.Name && len(s.RequiredBy) > 0 })
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
 		}
 	}
 	return all
@@ -106,7 +116,7 @@ func Releases(l *lock.Lock, receipts []roots.Receipt, wanted func(name string) b
 
 // releaseOf is what a receipt names. Of one that does not say whose it is, the lock does, if it has the same release.
 func releaseOf(r roots.Receipt, locked func() (*lock.Lock, error)) (Release, bool) {
-	out := Release{r.Name, r.Version, r.URL, r.Of, r.Manifest}
+	out := Release{Name: r.Name, Version: r.Version, URL: r.URL, Of: r.Of, Manifest: r.Manifest}
 	if r.Source != "registry" || r.Manifest == "" {
 		return out, false
 	}
@@ -199,7 +209,7 @@ func (a *Applier) TakenBack(ctx context.Context, c Care, all []Release) (out []W
 			if w.Name == "" { // of a private namespace
 				w.Reason = a.why(ctx, c, r, w)
 			}
-			out = append(out, Withdrawal{Name: r.Name, Of: r.Of, Version: r.Version, State: w.State, Reason: w.Reason, Registry: r.URL, Since: w.Since, AsOf: s.At})
+			out = append(out, Withdrawal{Name: r.Name, Of: r.Of, Version: r.Version, State: w.State, Reason: w.Reason, Registry: r.URL, Since: w.Since, AsOf: s.At, needed: r.needed})
 		} else if w, ok := maybe(s, r); ok {
 			a.Scope.Tell.Warn("a release with the manifest of %s %s is %s by %s, and nothing here says whether it is this one: skl ci installs it anew and notes it",
 				r.Name, r.Version, w.State, r.URL)
@@ -207,7 +217,7 @@ func (a *Applier) TakenBack(ctx context.Context, c Care, all []Release) (out []W
 		for _, a := range s.Advisories {
 			if a.Withdrawn.IsZero() && r.Of != "" && slices.Contains(a.Own.Of, wire.StateOf(r.Of, string(r.Manifest))) {
 				out = append(out, Withdrawal{Name: r.Name, Of: r.Of, Version: r.Version, State: Advised, Reason: a.Summary, Registry: r.URL, Since: a.Published, AsOf: s.At,
-					Advisory: a.ID, Severity: a.Own.Severity, Fixed: a.Own.Fixed})
+					Advisory: a.ID, Severity: a.Own.Severity, Fixed: a.Own.Fixed, needed: r.needed})
 			}
 		}
 	}

@@ -59,7 +59,11 @@ func (a *Author) Start(r StartRequest) (Started, error) {
 		}
 	}
 	if here.Exists(dir) {
-		return Started{}, diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(dir)).Hint("skl lint %s", a.Scope.Short(dir))
+		e := diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(dir))
+		if here.Exists(filepath.Join(dir, "SKILL.md")) {
+			return Started{}, e.Hint("skl lint %s", a.Scope.Short(dir))
+		}
+		return Started{}, e.Hint("choose another name, or move it away")
 	}
 	out := Started{r.Name, dir}
 	if r.DryRun {

@@ -267,7 +267,7 @@ func showGuide(w *world, args []string) error {
 	case err != nil:
 		return err
 	case len(args) > 1:
-		return diag.New(diag.Misuse, "usage", "one guide at a time, and %q is the second", args[1]).Hint("skl help guide %s", args[1])
+		return diag.New(diag.Misuse, "usage", "one guide at a time, and %q is the second", args[1]).Hint("skl help guide %s", g.Name)
 	}
 	return w.show(helpResult{Topic: "guide " + g.Name, Text: guide.Portable(g.Text)}, nil, func(say *report.Text) {
 		say.Page(func(k screen.Look) string {

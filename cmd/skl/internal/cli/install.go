@@ -132,7 +132,11 @@ func installUsage(c *cli.Context, refs, names int, frozen bool) error {
 	case c.Bool("strict") && !c.Bool("all"):
 		return usage("--strict belongs to --all: all skills or none")
 	case c.Bool("gate") && (elsewhere || c.Bool("dry-run")):
-		return usage("--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link").Hint("skl install --gate")
+		e := usage("--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link")
+		if c.Bool("frozen") || !frozen { // else it is one of CI
+			e = e.Hint("skl install --gate")
+		}
+		return e
 	case roots > 1:
 		return usage("a skill is installed in one root; --root was given %d times", roots)
 	case roots == 1 && (refs+names == 0 || elsewhere):

@@ -31,7 +31,7 @@ func keyCommand() command {
 func runKeyNew(_ context.Context, w *world, c *cli.Context) error {
 	out := c.String("output")
 	if out == "" || c.Args().Present() {
-		return diag.New(diag.Misuse, "usage", "skl key new needs -o FILE").Hint("skl key new -o release.key")
+		return diag.New(diag.Misuse, "usage", "skl key new needs -o FILE").Hint("skl key new -o KEYFILE")
 	}
 	key, err := w.shipper().NewKey(ship.KeyRequest{File: out, Algorithm: c.String("algorithm"), Passphrase: c.Bool("passphrase"), DryRun: c.Bool("dry-run")})
 	return w.printKey(c, key, err)

@@ -15,7 +15,7 @@ import (
 // link makes a skill's own folder the installed copy while its author works on it.
 func (w *world) link(ctx context.Context, c *cli.Context, refs []ref.Ref) error {
 	if len(refs) != 1 || refs[0].Kind != ref.Local {
-		return diag.New(diag.Misuse, "usage", "--link takes one local folder").Hint("skl install --link ./my-skill")
+		return diag.New(diag.Misuse, "usage", "--link takes one local folder").Hint("skl install --link DIR")
 	}
 	out, err := w.apply.Link(ctx, apply.LinkRequest{Ref: refs[0], As: c.String("as"), Hosts: namesIn(c, "host"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func(say *report.Text) {

@@ -157,7 +157,7 @@ func runPolicySign(_ context.Context, w *world, c *cli.Context) error {
 	}
 	path := given[0]
 	if c.String("sign") == "" {
-		return diag.New(diag.Misuse, "usage", "skl policy sign needs a key").Hint("skl policy sign %s --sign release.key", path)
+		return diag.New(diag.Misuse, "usage", "skl policy sign needs a key").Hint("skl policy sign %s --sign KEYFILE", path)
 	}
 	out, err := w.shipper().SignPolicy(path, c.String("sign"), c.Bool("dry-run"))
 	return w.show(out, err, func(say *report.Text) {

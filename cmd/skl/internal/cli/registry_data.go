@@ -112,7 +112,7 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 		say.Note("it holds the keys of the registry: keep it as safe as the registry itself")
 		if n := len(out.Problems); n > 0 {
 			say.Note("the backup is not whole: %s", diag.Count(n, "problem"))
-			say.Hint("publish damaged releases again; a log that was cut comes back only from an earlier backup: skl registry restore")
+			say.Hint("publish damaged releases again; a log that was cut comes back only from an earlier backup: skl registry restore DIR --data NEW")
 		}
 	})
 }

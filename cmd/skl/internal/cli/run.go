@@ -79,7 +79,7 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 		return session.Request{}, err
 	}
 	if c.Bool("nodes") && !c.Bool("dry-run") {
-		return session.Request{}, diag.New(diag.Misuse, "usage", "--nodes goes with --dry-run; of a run that was made, skl trace shows them").Hint("skl trace last --nodes")
+		return session.Request{}, diag.New(diag.Misuse, "usage", "--nodes goes with --dry-run; of a run that was made, skl trace shows them").Hint("skl trace RUN --nodes")
 	}
 	if q.Proof != "" && c.Bool("dry-run") {
 		return session.Request{}, diag.New(diag.Misuse, "usage", "--proof is about what a run did, and --dry-run does nothing").Hint("leave one of them out")

@@ -88,7 +88,7 @@ func parseBudget(text string) (run.Limits, error) {
 		}
 		number, nerr := strconv.ParseFloat(value, 64)
 		if nerr == nil && number == 0 {
-			return run.Limits{}, diag.New(diag.Misuse, "usage", "--budget: %q would let nothing happen", part).Hint("leave %s out for no limit, or: skl run --dry-run", key)
+			return run.Limits{}, diag.New(diag.Misuse, "usage", "--budget: %q would let nothing happen", part).Hint("leave %s out for no limit, or: skl run NAME --dry-run", key)
 		}
 		if err != nil || strings.HasPrefix(value, "-") || nerr == nil && (math.IsNaN(number) || math.IsInf(number, 0)) {
 			return run.Limits{}, diag.New(diag.Misuse, "usage", "--budget: %q is not a limit", part).Hint("--budget tokens=100000,calls=50,time=10m,dollars=2,iterations=100,depth=8")

@@ -106,6 +106,9 @@ func Mend(code string, r roots.Record, shown bool) string {
 	case "E_RESIDUE":
 		return "skl install" + scope + " removes them"
 	case "E_EOL":
+		if slices.ContainsFunc(r.Warnings, func(w roots.Warning) bool { return w.Code == "E_DRIFT" }) {
+			return "skl init writes the .gitattributes lines that keep line endings" // install leaves local edits alone
+		}
 		return "skl install" + scope + " mends them; skl init writes the .gitattributes lines that keep line endings"
 	case "W_UNGATED":
 		return "skl install" + scope + " --gate says how to keep it from them"

@@ -277,7 +277,7 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (trees.Tree, Skill,
 		return nil, Skill{}, err
 	}
 	if len(found) > 1 {
-		picked, err := in.Applier.ChooseSkills(r, found, nil)
+		picked, err := in.Applier.ChooseSkills(r, found, nil, true)
 		if err == nil && len(picked) != 1 {
 			err = diag.New(diag.Misuse, "usage", "skl info describes one skill, and %d were chosen", len(picked))
 		}

@@ -55,7 +55,7 @@ func (c *Conflict) Explain(ctx context.Context, answer Answer) error {
 			}
 		}
 		name := c.planner.lists[last].name
-		e.Hint("no other version of what skl.toml asks for helps; a %s of your own decides for all that need it: skl install ./%s", name, name)
+		e.Hint("no other version of what skl.toml asks for helps; a %s of your own decides for all that need it: make one in ./%s, then: skl install ./%s", name, name, name)
 	}
 	return e
 }

@@ -371,8 +371,7 @@ func (p *planner) place(by string, n *resolver.Need) (string, error) {
 		}
 	}
 	if len(p.lists)-len(p.wants) >= mostRequired {
-		return "", diag.New(diag.Failed, "too_large", "%s, which is one of more than %d skills that others need", text, mostRequired).
-			Hint("skl why %s", by)
+		return "", diag.New(diag.Failed, "too_large", "%s, which is one of more than %d skills that others need", text, mostRequired)
 	}
 	list := &candidates{name: n.Name, ref: n.Want.Ref.WithoutVersion(), by: text}
 	if n.Pinned() {

@@ -117,6 +117,9 @@ func Copies(l roots.Listing, name string) ([]roots.Record, error) {
 	if e.Candidates = spell.Nearest(name, names, 5); len(e.Candidates) > 0 {
 		return nil, e.Hint("did you mean %s?", e.Candidates[0])
 	}
+	if strings.HasPrefix(name, "-") {
+		return nil, e.Hint("skl list")
+	}
 	return nil, e.Hint("to find one: skl search %s", diag.Quote(name))
 }
 

@@ -43,6 +43,9 @@ func (sc *Scope) Meant(p Parcel) error {
 		sc.Tell.Warn("which files git ignores is not known, so that they are %s too: %s", p.Fate, diag.Clip(err.Error(), 300))
 	}
 	var why, insist []string
+	for _, f := range p.Include { // --include has to name all
+		insist = append(insist, "--include "+diag.Quote(f))
+	}
 	for _, f := range paths {
 		switch {
 		case secrets.Named(f):

@@ -52,6 +52,23 @@ func (s *Shipper) destination(ctx context.Context, to string, named bool) (*dest
 	return d, nil
 }
 
+// leads reports whether a name of the namespace means the registry at base, where people type it here.
+func (s *Shipper) leads(namespace, base string) bool {
+	binding := s.Scope.Config.Namespaces[namespace]
+	if f, err := s.Scope.Load(); err == nil && binding == "" {
+		binding = f.Manifest.Namespaces[namespace]
+	}
+	name, known := strings.CutPrefix(binding, "registry:")
+	if binding == "" {
+		name, _, known = s.Scope.Config.DefaultRegistry()
+	}
+	if !known {
+		return false
+	}
+	url, err := s.Scope.SiteURL(name)
+	return err == nil && url == base
+}
+
 func (d *destination) target(namespace, name string) client.Target {
 	repo := namespace + "/" + name
 	if d.prefix != "" {

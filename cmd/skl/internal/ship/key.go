@@ -138,7 +138,7 @@ func (s *Shipper) keyFiles(out string, key attest.PrivateKey, passphrase []byte)
 func (s *Shipper) writeNew(files []newFile, dry bool) error {
 	for _, f := range files {
 		if scope.Exists(f.path) {
-			return diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", s.Scope.Short(f.path)).Hint("skl key rotate makes a successor")
+			return diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", s.Scope.Short(f.path)).Hint("a successor, signed by it: skl key rotate OLD -o NEW")
 		}
 	}
 	if dry {

@@ -83,7 +83,7 @@ func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, err
 	}
 	out := Published{Name: d.namespace + "/" + d.name, Version: d.version, Digest: d.built.Root.Digest.String(),
 		Tree: string(d.built.Summary.Tree), State: "draft", OK: true, Files: d.built.Summary.Files, Bytes: d.built.Summary.Bytes, URLs: []string{}, To: to.shown}
-	out.InstallRef = to.installRef(out)
+	out.InstallRef = to.installRef(out, s.leads(d.namespace, to.shown))
 	if r.DryRun {
 		if out.Reason, err = s.wouldWait(ctx, to, d, out.Digest); err != nil {
 			return Published{}, s.Scope.Explain(to.shown, err)
@@ -159,8 +159,8 @@ func (s *Shipper) wouldWait(ctx context.Context, to *destination, d *draft, mani
 }
 
 // installRef is what a person types to install what was published.
-func (d *destination) installRef(out Published) string {
-	if d.rest != nil {
+func (d *destination) installRef(out Published, leads bool) string {
+	if d.rest != nil && leads {
 		return out.Name + "@" + out.Version
 	}
 	namespace, name, _ := strings.Cut(out.Name, "/")

@@ -43,7 +43,7 @@ func (s *Shipper) Attach(ctx context.Context, r AttachRequest) (Signed, error) {
 		return Signed{}, err
 	}
 	if sign == nil {
-		return Signed{}, diag.New(diag.Misuse, "usage", "sign with what?").Hint("--sign KEYFILE, or --sign keyless").Hint("skl key new makes a key")
+		return Signed{}, diag.New(diag.Misuse, "usage", "sign with what?").Hint("--sign KEYFILE, or --sign keyless").Hint("to make a key: skl key new -o KEYFILE")
 	}
 	to, t, version, err := s.published(ctx, r.Ref, r.To)
 	if err != nil {

@@ -118,7 +118,7 @@ func decide(s *lock.Skill, before lock.Skill, j Found, o Options) error {
 			pinned, what = here, "what this machine first used of it"
 		}
 		if pinned != nil && !continues(*pinned, signer) && !slices.Contains(o.Accept, PermSigner) {
-			return safeHint(changedSigner(s, pinned, signer, what).Hint("if that is right: add --accept %s", PermSigner).Hint("skl trust accept %s", s.Name), before)
+			return changedSigner(s, pinned, signer, what).Hint("if that is right: add --accept %s", PermSigner).Hint("skl trust accept %s", s.Name)
 		}
 		s.Signer = &signer
 		return nil
@@ -154,7 +154,7 @@ func decide(s *lock.Skill, before lock.Skill, j Found, o Options) error {
 		}
 		if pinned != nil {
 			err.Message += sides(pinned, "no signature")
-			err = safeHint(err.Hint("skl trust accept %s", s.Name), before)
+			err = err.Hint("skl trust accept %s", s.Name)
 		}
 		return err
 	}
@@ -176,21 +176,13 @@ func unchecked(err *diag.Error, s *lock.Skill, before lock.Skill, j Found, o Opt
 	default:
 		err = err.Hint("to accept it all the same, which is recorded: add --allow-unsigned")
 	}
-	return safeHint(err.Hint("skl trust accept %s", s.Name), before)
+	return err.Hint("skl trust accept %s", s.Name)
 }
 
 // release is the name of a release with its version, if it has one.
 //
 //go:noinline
 func release(s *lock.Skill) string { return strings.TrimSuffix(s.Name+"@"+s.Version, "@") }
-
-// safeHint adds to a refusal that others can go on without it, if it is that of an update.
-func safeHint(err *diag.Error, before lock.Skill) *diag.Error {
-	if before.Name == "" {
-		return err
-	}
-	return err.Hint("skl update --safe updates the rest")
-}
 
 //go:noinline
 func lockedSigner(s *lock.Signer) string {
