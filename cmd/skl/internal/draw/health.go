@@ -142,7 +142,7 @@ func Lint(k screen.Look, findings []diag.Finding, skills, fixes int, mend string
 		p.line(screen.T(fmt.Sprintf("%s: %s, %s", diag.Count(skills, "skill"), diag.Count(total[diag.SeverityError], "error"), diag.Count(total[diag.SeverityWarning], "warning"))))
 	}
 	if fixes > 0 {
-		p.b.WriteString(k.Lines(screen.Line{Whole: true, Left: []screen.Span{dim("next"), screen.T("  "), {Style: screen.Cyan, Text: mend},
+		p.b.WriteString(k.Lines(screen.Line{Wrap: true, Unbroken: true, Hang: 6, Left: []screen.Span{dim("next"), screen.T("  "), {Style: screen.Cyan, Text: mend},
 			screen.T(fmt.Sprintf(" mends %d of %d", fixes, len(findings)))}}))
 	}
 	return p.text()

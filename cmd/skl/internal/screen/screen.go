@@ -9,6 +9,7 @@ package screen
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
@@ -252,32 +253,46 @@ func trimmed(spans []Span) []Span {
 	return spans
 }
 
-// wrapped breaks spans at blanks; words that are wider than a row are broken where they must be.
+// wrapped breaks spans at blanks; words that are wider than a row are broken where they must be. A command to type stays whole: one
+// that is wider than a row has a row to itself.
 func (k Look) wrapped(spans []Span, room, hang int, unbroken bool) []string {
-	hang = max(min(hang, room/2, room-2), 0) // a wide sign fits beside it
 	var rows []string
+	for _, row := range fold(commands(words(spans)), room, hang, unbroken) {
+		rows = append(rows, k.paint(trimmed(row)))
+	}
+	return rows
+}
+
+// fold distributes words over rows of at most room columns; rows below the first begin with hang blanks.
+func fold(words [][]Span, room, hang int, unbroken bool) (rows [][]Span) {
+	hang = max(min(hang, room/2, room-2), 0) // a wide sign fits beside it
 	var row []Span
 	used, started := 0, false
-	flush := func() {
-		rows = append(rows, k.paint(trimmed(row)))
+	flush := func(hang int) {
+		rows = append(rows, row)
 		row, used, started = []Span{T(strings.Repeat(" ", hang))}, hang, false
 	}
 	put := func(word []Span, w int) {
 		row, used, started = append(row, word...), used+w, true
 	}
-	for _, word := range words(spans) {
-		w := widthOf(word)
-		blank := len(word) == 1 && strings.Trim(word[0].Text, " ") == ""
+	for _, word := range words {
+		text, w := textOf(word), widthOf(word)
+		blank := strings.Trim(text, " ") == ""
 		if blank {
 			if started || len(rows) == 0 {
 				put(word, w)
 			}
 			continue
 		}
-		if used+w > room && started {
-			flush()
+		if command := strings.Contains(text, " "); used+w > room && command && indented(row) { // as far to the right as it fits
+			used = max(room-w, 0)
+			row = []Span{T(strings.Repeat(" ", used))}
+		} else if used+w > room && command {
+			flush(max(min(hang, room-w), 0))
+		} else if used+w > room && started {
+			flush(hang)
 		}
-		for used+w > room && !unbroken {
+		for used+w > room && !whole(text, unbroken) {
 			first, rest := split(word, room-used)
 			if len(first) == 0 { // not even one sign fits: it stands alone, too wide
 				_, _, wide, _ := uniseg.FirstGraphemeClusterInString(word[0].Text, -1)
@@ -287,15 +302,24 @@ func (k Look) wrapped(spans []Span, room, hang int, unbroken bool) []string {
 				break
 			}
 			put(first, widthOf(first))
-			flush()
+			flush(hang)
 			word, w = rest, widthOf(rest)
 		}
 		put(word, w)
 	}
 	if len(row) > 0 && (started || len(rows) == 0) {
-		rows = append(rows, k.paint(trimmed(row)))
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+// indented reports whether a row has nothing but blanks.
+func indented(row []Span) bool { return strings.TrimLeft(textOf(row), " ") == "" }
+
+// whole reports whether a word may not be broken: a command, or where words may have to be copied, all but those of scripts that are
+// written without blanks, whose signs are wide.
+func whole(word string, unbroken bool) bool {
+	return strings.Contains(word, " ") || unbroken && Width(word) <= utf8.RuneCountInString(word)
 }
 
 // words cuts spans at blanks into words, each of one span or more, and the runs of blanks between them.
@@ -358,7 +382,11 @@ func (k Look) Fill(l Line, width int) []Span {
 // WrapText is plain text wrapped at words to width columns.
 func (k Look) WrapText(text string, width int) []string {
 	k.Color = false
-	return k.wrapped(printable([]Span{T(text)}), width, 0, false)
+	var rows []string
+	for _, row := range fold(words(printable([]Span{T(text)})), width, 0, false) {
+		rows = append(rows, k.paint(trimmed(row)))
+	}
+	return rows
 }
 
 // Parse turns text that was painted by a Look back into spans.

@@ -193,7 +193,7 @@ func (u *UI) same(c ask.Choice, picked []int) {
 		return
 	}
 	if line := c.Same(picked); line != "" {
-		u.tell("same as:", dim, diag.Printable(line), true)
+		u.tell("same as:", dim, diag.Printable(line))
 	}
 }
 

@@ -128,9 +128,9 @@ func flow(look screen.Look, text string, hang int) string {
 	return b.String()
 }
 
-// tell writes a line to Err: "skl: ", a label and text. On a terminal it is wrapped, unless it is something to type.
-func (u *UI) tell(label, style, text string, whole bool) {
-	if u.muted.holds(func() { u.tell(label, style, text, whole) }) {
+// tell writes a line to Err: "skl: ", a label and text. On a terminal it is wrapped, and what is to be typed stays whole.
+func (u *UI) tell(label, style, text string) {
+	if u.muted.holds(func() { u.tell(label, style, text) }) {
 		return
 	}
 	u.clear()
@@ -141,9 +141,6 @@ func (u *UI) tell(label, style, text string, whole bool) {
 	}
 	if label != "" {
 		head += u.paintErr(style, label) + " "
-	}
-	if whole {
-		look.Width = 0
 	}
 	io.WriteString(u.Err, flow(look, head+text, len("skl: ")))
 }
@@ -196,7 +193,7 @@ func (u *UI) Note(format string, args ...any) {
 	if u.Quiet {
 		return
 	}
-	u.tell("", "", fmt.Sprintf(format, clean(args)...), false)
+	u.tell("", "", fmt.Sprintf(format, clean(args)...))
 }
 
 // Detail is a Note for --verbose.
@@ -212,25 +209,12 @@ func (u *UI) Hint(format string, args ...any) {
 		return
 	}
 	text := u.Typed.Retyped(fmt.Sprintf(format, clean(diag.ForShell(format, args))...))
-	u.tell("hint:", dim, text, isCommand(text))
-}
-
-// isCommand reports whether a hint is one command to type and nothing else, so that it is not wrapped.
-func isCommand(hint string) bool {
-	if !strings.HasPrefix(hint, "skl ") {
-		return false
-	}
-	for _, word := range []string{", ", "; ", " shows ", " takes ", " lists ", " writes ", " explains ", " or ", "   "} {
-		if strings.Contains(hint, word) {
-			return false
-		}
-	}
-	return true
+	u.tell("hint:", dim, text)
 }
 
 // Warn is a Note that --quiet does not silence.
 func (u *UI) Warn(format string, args ...any) {
-	u.tell("warning:", yellow, fmt.Sprintf(format, clean(args)...), false)
+	u.tell("warning:", yellow, fmt.Sprintf(format, clean(args)...))
 }
 
 // Result prints v as JSON. It is called instead of Print if u.JSON is set.
@@ -367,18 +351,18 @@ func (u *UI) Error(err error) {
 		return
 	}
 	for _, line := range strings.Split(err.Error(), "\n") {
-		u.tell("", "", diag.Printable(line), false)
+		u.tell("", "", diag.Printable(line))
 	}
 	var detailed interface{ Detail() string }
 	if u.Verbose && errors.As(err, &detailed) {
-		fmt.Fprintf(u.Err, "skl:   %s\n", diag.Printable(detailed.Detail()))
+		u.tell("", "", "  "+diag.Printable(detailed.Detail()))
 	}
 	for _, c := range e.Candidates {
-		u.tell("", "", "  "+diag.Printable(c), true)
+		u.tell("", "", "  "+diag.Printable(c))
 	}
 	for _, h := range e.Hints {
 		h = u.Typed.Retyped(h)
-		u.tell("hint:", dim, diag.Printable(h), isCommand(h))
+		u.tell("hint:", dim, diag.Printable(h))
 	}
 }
 
