@@ -29,7 +29,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 	out, err := w.form.Convert(form.ConvertRequest{Path: c.Args().First(), To: c.String("to"), Write: c.Bool("write"), Output: c.String("output"), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func(say *report.Text) {
 		if out.Diff != "" {
-			say.Raw([]byte(report.PrintableLines(out.Diff)))
+			say.Folded([]byte(report.PrintableLines(out.Diff)))
 		}
 		for _, loss := range out.Losses {
 			say.Note("look at: %s", loss)

@@ -40,8 +40,9 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 		return durable.WriteFile(scope.Absolute(w.scope.Cwd, file), []byte(text), 0o644)
 	}
 	if d.Format == "text" {
-		text = w.ui.Look().Drawn(text)
+		w.ui.Tree(text)
+	} else {
+		w.ui.Raw([]byte(text))
 	}
-	w.ui.Raw([]byte(text))
 	return nil
 }

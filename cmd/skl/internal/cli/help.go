@@ -271,7 +271,7 @@ func showGuide(w *world, args []string) error {
 	}
 	return w.show(helpResult{Topic: "guide " + g.Name, Text: guide.Portable(g.Text)}, nil, func(say *report.Text) {
 		say.Page(func(k screen.Look) string {
-			return k.Drawn(guide.Render(g.Text, guide.Screen{Width: min(k.Width, 100), Color: k.Color}))
+			return k.Fold(k.Drawn(guide.Render(g.Text, guide.Screen{Width: min(k.Width-1, 100), Color: k.Color})))
 		}, func(say *report.Text) { say.Raw([]byte(guide.Portable(g.Text))) })
 	})
 }

@@ -57,9 +57,9 @@ func runRead(ctx context.Context, w *world, c *cli.Context) error {
 	t, err := w.inspect.Read(ctx, c.Args().First(), c.Args().Get(1))
 	return w.show(readResult{t.Skill, t.File, string(t.Data), t.Files}, w.several(err), func(say *report.Text) {
 		if c.Bool("prompt") {
-			say.Raw([]byte(t.Prompt()))
+			say.Folded([]byte(t.Prompt()))
 			return
 		}
-		say.Raw(t.Data)
+		say.Folded(t.Data)
 	})
 }

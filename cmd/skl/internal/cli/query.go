@@ -237,7 +237,7 @@ func printText(say *report.Text, text string) {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	say.Raw([]byte(text))
+	say.Folded([]byte(text))
 }
 
 // tellQuery says how complete an answer is, and what to type next.

@@ -17,7 +17,7 @@ func Lint(out form.Linted, mend string) Report {
 	return Verdict(out, out.OK, Unmet("findings"), func(t *Text) {
 		for _, m := range out.Migrated {
 			t.Note("%s: the Agent section becomes an op", m.Skill)
-			t.Raw([]byte(PrintableLines(m.Diff)))
+			t.Folded([]byte(PrintableLines(m.Diff)))
 		}
 		t.Page(func(k screen.Look) string {
 			return draw.Lint(k, out.Findings, out.Skills, len(skill.Fixes(out.Findings)), mend, linesOf)

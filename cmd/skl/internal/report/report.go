@@ -47,6 +47,7 @@ const (
 	Line   Kind = iota // a line of the result
 	Rows               // a table of the result, its first row the heads
 	Raw                // bytes of the result, as they are
+	Folded             // the same, for people: a terminal folds its long lines
 	Drawn              // what draw laid out for a terminal
 	Either             // Screen on a terminal, Plain elsewhere
 	Aside              // beside the result: Draw where errors go to a terminal, Plain elsewhere
@@ -108,6 +109,9 @@ func (t *Text) Rows(rows [][]string) { t.Parts = append(t.Parts, Part{Kind: Rows
 
 // Raw adds bytes, which only a terminal shows otherwise than they are.
 func (t *Text) Raw(data []byte) { t.Parts = append(t.Parts, Part{Kind: Raw, Raw: data}) }
+
+// Folded is Raw for text that people read, such as a file.
+func (t *Text) Folded(data []byte) { t.Parts = append(t.Parts, Part{Kind: Folded, Raw: data}) }
 
 // Draw adds what draw laid out, in Either.
 func (t *Text) Draw(draw func(screen.Look) string) {
@@ -192,6 +196,8 @@ func (t *Text) write(u *ui.UI) {
 			u.Rows(p.Rows)
 		case Raw:
 			u.Raw(p.Raw)
+		case Folded:
+			u.Folded(p.Raw)
 		case Either:
 			if u.Screen {
 				say(u, p.Screen)
