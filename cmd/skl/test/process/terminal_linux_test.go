@@ -70,7 +70,7 @@ func (p desk) start(t *testing.T, width, height int, env []string, args ...strin
 	return p.open(t, width, height, env, cmd)
 }
 
-// open runs a program on a new terminal.
+// open runs a program on a new terminal, from which it also reads unless something else is its input.
 func (p desk) open(t *testing.T, width, height int, env []string, cmd *exec.Cmd) *terminal {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
@@ -93,8 +93,11 @@ func (p desk) open(t *testing.T, width, height int, env []string, cmd *exec.Cmd)
 	x.resize(width, height)
 	x.cmd.Dir = p.project
 	x.cmd.Env = append([]string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8"}, env...)
-	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = slave, slave, slave
-	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	x.cmd.Stdout, x.cmd.Stderr = slave, slave
+	if x.cmd.Stdin == nil {
+		x.cmd.Stdin = slave
+	}
+	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
 	if err := x.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

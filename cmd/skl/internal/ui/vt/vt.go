@@ -18,6 +18,7 @@ type Screen struct {
 	Refused []string
 
 	rows  [][]cell
+	goOn  map[int]bool // rows that the terminal began, as the one before was full
 	x, y  int
 	style string
 	rest  string
@@ -46,6 +47,8 @@ func (s *Screen) Write(p []byte) (int, error) {
 			if !s.Raw {
 				s.x = 0
 			}
+		case c == '\t':
+			s.x, text = min(s.x/8*8+8, max(s.Width-1, s.x)), text[1:]
 		case c < 0x20 || c == 0x7f:
 			s.Refused, text = append(s.Refused, fmt.Sprintf("%q", c)), text[1:]
 		default:
@@ -61,6 +64,10 @@ func (s *Screen) put(text string, w int) {
 	if s.x+w > s.Width {
 		s.x, s.y = 0, s.y+1
 		s.Wrapped++
+		if s.goOn == nil {
+			s.goOn = map[int]bool{}
+		}
+		s.goOn[s.y] = true
 	}
 	s.row()
 	row := s.rows[s.y]
@@ -111,7 +118,20 @@ func (s *Screen) obey(seq string) {
 // Text is what the screen shows, without colours.
 func (s *Screen) Text() string { return s.text(false) }
 
-// Painted is the same with the style of each run of text in braces: {36:text}.
+// Lines are the lines that were sent, those whole that the terminal had to wrap.
+func (s *Screen) Lines() (lines []string) {
+	for y, row := range strings.Split(strings.TrimSuffix(s.Text(), "\n"), "\n") {
+		if s.goOn[y] && y > 0 {
+			last := &lines[len(lines)-1]
+			*last += strings.Repeat(" ", max((uniseg.StringWidth(*last)+s.Width-1)/s.Width*s.Width-uniseg.StringWidth(*last), 0)) + row
+			continue
+		}
+		lines = append(lines, row)
+	}
+	return lines
+}
+
+// Painted is Text with the style of each run of text in braces: {36:text}.
 func (s *Screen) Painted() string { return s.text(true) }
 
 func (s *Screen) text(painted bool) string {
