@@ -12,9 +12,9 @@
 // written into a certificate that lives for minutes (keyless). Its bundles are
 // accepted only with a proof of when they were made.
 //
-// What others sign in their own forms is verified too: commits and annotated tags of git that an SSH key signed
-// ([GitEvidence], [ParseAllowedSigners]), what cosign signed before its version 3 ([SimpleEvidence]), and the file by which OpenSSF
-// Model Signing signs all files of a directory ([OMSEvidence], [ParseOMSSigners]).
+// Three foreign forms are verified too: commits and annotated tags of git signed with an SSH key ([GitEvidence],
+// [ParseAllowedSigners]), signatures that cosign made before its version 3 ([SimpleEvidence]), and the file by which
+// OpenSSF Model Signing signs all files of a directory ([OMSEvidence], [ParseOMSSigners]).
 //
 // A [Verifier] promises:
 //   - it works on bytes alone, without a network, a clock or files;

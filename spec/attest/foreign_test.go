@@ -45,8 +45,7 @@ func published(t *testing.T) (bundle []byte, rootJSON []byte) {
 	return bundle, read("trusted-roots/public-good.json")
 }
 
-// What others signed with the public services verifies here, including the
-// timestamp of the certificate log, which the root demands.
+// Bundles made with the public services verify here, including the timestamp of the certificate log, which the root demands.
 func TestPublishedBundle(t *testing.T) {
 	bundle, rootJSON := published(t)
 	const issuer = "https://token.actions.githubusercontent.com"

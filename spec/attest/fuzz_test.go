@@ -45,7 +45,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// What is read as a key is written in a form that is read as the same key.
+// Every text that parses as a key is written in a form that parses as the same key.
 func FuzzKeys(f *testing.F) {
 	for _, a := range []attest.Algorithm{attest.ECDSA, attest.Ed25519} {
 		key := attesttest.Key(f, a)

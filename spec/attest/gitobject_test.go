@@ -119,7 +119,7 @@ func allowed(t testing.TB, lines ...string) []attest.SSHSigners {
 	return []attest.SSHSigners{{Allowed: a}}
 }
 
-// What git signs with an SSH key is verified as git verifies it, and refused with its own reason.
+// SSH signatures made by git are verified as git verifies them, and each refusal has its own reason.
 func TestGitSignatures(t *testing.T) {
 	r := newSignedRepo(t)
 	alice, mallory := r.key("alice", "-t", "ed25519"), r.key("mallory", "-t", "ed25519")
@@ -339,7 +339,7 @@ func sameTag(a, b string) bool {
 	return before(a) == before(b)
 }
 
-// What is read of an armoured signature or a line of allowed signers never makes the verifier panic.
+// No armoured signature and no line of allowed signers makes the verifier panic.
 func FuzzSSH(f *testing.F) {
 	f.Add("a@b ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqyTKsxfuoEvlLCjmJ9hXOIFuQTIYaJcmAy8IKWGXvH", "-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQ==\n-----END SSH SIGNATURE-----")
 	f.Add(`a@b,!c namespaces="git",valid-after="20200101Z" ssh-ed25519 AAAA`, "-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAg\n-----END SSH SIGNATURE-----")

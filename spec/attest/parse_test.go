@@ -35,7 +35,7 @@ func FuzzAllowedSigners(f *testing.F) {
 	})
 }
 
-// What is read of an armoured signature is what is verified: its parts, made an armour again, are read the same.
+// The parts read from an armoured signature are the parts that are verified: armoured again, they are read the same.
 func FuzzSSHSig(f *testing.F) {
 	f.Add("-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQ==\n-----END SSH SIGNATURE-----")
 	f.Add("-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgmrJMqzF+6gS+UsKOYn2Fc4gW5BMhholyYDLwgpYZe8cAAAADZ2l0AAAAAAAAAAZzaGE1MTIAAABTAAAAC3NzaC1lZDI1NTE5AAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n-----END SSH SIGNATURE-----")

@@ -36,7 +36,7 @@ func keyed(t testing.TB, key attest.PrivateKey, payload []byte) map[string]strin
 	return map[string]string{"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(signature)}
 }
 
-// What cosign signed in its older form is verified by key and by identity, and refused with its own reason.
+// Signatures in cosign's older form are verified by key and by identity, and each refusal has its own reason.
 func TestSimpleSigning(t *testing.T) {
 	const issuer, alice = "https://token.forge.test", "alice@example.com"
 	v, elsewhere := attesttest.Virtual(t), attesttest.Virtual(t)

@@ -117,7 +117,7 @@ func signedTag(f sshForm, header, message string) []byte {
 	return []byte(payload + f.armour([]byte(payload)))
 }
 
-// What a trusted key signed, in a form that means something else than what git or OpenSSH write, is refused for that very reason, and git
+// A signature by a trusted key in a form that git and OpenSSH never write is refused for that very reason, and git
 // accepts nothing less than skl does.
 func TestSSHForms(t *testing.T) {
 	r := newSignedRepo(t)

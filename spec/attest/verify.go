@@ -418,7 +418,7 @@ func (v *Verifier) signedByIdentity(b *signed, artifact verify.ArtifactPolicyOpt
 			return finding{signer, earliest(result), true}, no
 		}
 	}
-	// What is wrong? Nothing but the signer or the content, if this passes.
+	// The bundle itself is verified first: if it passes, only the signer or the content can be wrong.
 	result, err := v.root.verifier.Verify(b, verify.NewPolicy(b.artifact(), verify.WithoutIdentitiesUnsafe()))
 	if err != nil {
 		return finding{}, v.root.reason(b)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a SKILL.md declares, and the files that no scanner reads.
+// Permissions come from the declarations of a SKILL.md, and from files that no scanner reads.
 func TestDeclared(t *testing.T) {
 	head := "---\nname: a\ndescription: b\n"
 	for _, test := range []struct{ name, file, src, want string }{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What runs lines of a file, or a file whose name says no language, is read; what cannot be is dynamic-exec.
+// Files that run lines of commands are read, and so are files whose name says no language; the rest is dynamic-exec.
 func TestRecipes(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
 		// make
@@ -131,7 +131,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// What is found in a file of recipes has its line.
+// A permission found in a file of recipes has the line that asks for it.
 func TestRecipeLines(t *testing.T) {
 	for _, test := range []struct {
 		name, src, permission string

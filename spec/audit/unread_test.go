@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is written out in code that no scanner reads.
+// Literal addresses and variables are found even in code that no scanner reads, which is dynamic-exec as well.
 func TestUnread(t *testing.T) {
 	for _, test := range []struct{ file, src, want string }{
 		{"a.R", "# see https://docs.example\nkey <- Sys.getenv(\"R_KEY\")\nreadLines(\"https://r.example/x\")\nall <- Sys.getenv()\n", "dynamic-exec net:r.example env:* env:R_KEY"},

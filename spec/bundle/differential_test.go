@@ -416,7 +416,7 @@ func TestArchivesMeanOneThing(t *testing.T) {
 	checkGenerator(t, accepted, refused)
 }
 
-// What the usual programs write is accepted, long and foreign names included.
+// Archives written by the usual programs are accepted, long and foreign names included.
 func TestHonestArchives(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("long-name/", 14) + "é.md"

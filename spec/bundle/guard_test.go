@@ -388,7 +388,7 @@ func BenchmarkGuard400Skills(b *testing.B) {
 	}
 }
 
-// What is the least it could take? One hash over the same bytes.
+// BenchmarkSHA256Alone is the lower bound for the guard: one hash over the same bytes.
 func BenchmarkSHA256Alone(b *testing.B) {
 	trees, total := benchTrees(400)
 	b.SetBytes(total)

@@ -245,7 +245,7 @@ func OneName(a, b string) string {
 
 func foldUnicode(p string) string {
 	var b strings.Builder
-	// What is no UTF-8 is replaced, byte for byte, before marks are put in order: behind it they would be in another.
+	// Invalid UTF-8 is replaced byte by byte before marks are put in order: left in, it would change that order.
 	for _, r := range norm.NFD.String(strings.Map(func(r rune) rune { return r }, p)) {
 		if s := foldLong(r); s != "" {
 			b.WriteString(s)

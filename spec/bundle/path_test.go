@@ -166,7 +166,7 @@ func TestFoldIsFullCaseFolding(t *testing.T) {
 	}
 }
 
-// What CheckPath accepts is clean, stays below any directory, and is what names keep.
+// Every path that CheckPath accepts is clean, stays below any directory and is kept by file systems as it is.
 func FuzzCheckPath(f *testing.F) {
 	for _, s := range []string{"SKILL.md", "a/../b", "/x", "C:x", "a//b", ".git", "é/ß", "a\x00", "a/.", "\u200c.git"} {
 		f.Add(s)

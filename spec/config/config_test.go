@@ -233,7 +233,7 @@ func TestMarkets(t *testing.T) {
 	}
 }
 
-// What is accepted is accepted again after an edit, and differs in that alone.
+// A configuration that Parse accepts is accepted again after an edit, and differs in that edit alone.
 func FuzzParse(f *testing.F) {
 	f.Add(sample)
 	f.Add("market = { x = { ref = 'o/r' } }\n[origin.'[::1]:8']\ntoken_command = 'a b'")

@@ -23,7 +23,7 @@ func TestErrorIsItsCode(t *testing.T) {
 	}
 }
 
-// What is added to an error of somebody else is added to a copy of it.
+// Prefixes, hints and the like are added to a copy: an error that others hold does not change.
 func TestOwn(t *testing.T) {
 	cause := fs.ErrNotExist
 	one := New(Refused, "E_DIGEST", "no layer: %w", cause).Hint("skl update").Meant("pdf")
@@ -124,7 +124,7 @@ func ExampleError() {
 	// Output: no skill called "pfd" is installed [did you mean pdf?]
 }
 
-// What is quoted for a shell already is not quoted once more, and what only looks so is.
+// Text already quoted for a shell is not quoted again; text that only looks quoted is.
 func TestForShell(t *testing.T) {
 	for text, want := range map[string]string{
 		"pdf": "pdf", "o'b": "o'b", "a;b": "'a;b'", "'a;b'": "'a;b'", Quote("o'b;"): Quote("o'b;"), " --path 'o'\\''b'": " --path 'o'\\''b'", " --left-out '*.env' --path 'a b'": " --left-out '*.env' --path 'a b'",

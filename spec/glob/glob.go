@@ -179,7 +179,7 @@ type program struct {
 	ascii  []uint64   // by character below 128, the states that take it; nil if there are more than 64 states
 }
 
-// What a state takes.
+// Values of state.take: the runes that a state consumes.
 const (
 	takeRune = iota
 	takeName // all but "/"

@@ -54,7 +54,7 @@ const (
 	configRamaLama   = "application/vnd.cncf.skill.config.v1+json"
 	layerRamaLama    = "application/vnd.cncf.skill.bundle.v1.tar+gzip"
 
-	// What docker calls the same things.
+	// Docker's names for the same media types.
 	dockerManifest  = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerIndex     = "application/vnd.docker.distribution.manifest.list.v2+json"
 	dockerConfig    = "application/vnd.docker.container.image.v1+json"

@@ -104,7 +104,7 @@ func TestBuildRead(t *testing.T) {
 	}
 }
 
-// What the Arconia specification asks of the typed form.
+// The typed form meets the demands of the Arconia specification.
 func TestTypedForm(t *testing.T) {
 	b, err := Build(input())
 	if err != nil {

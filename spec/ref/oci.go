@@ -15,7 +15,7 @@ import (
 //	oci://host/ns/name:1.4.2@sha256:…    that manifest; the tag is for people
 //	oci://host/ns/collection#pdf         one skill of a collection; anything above may follow
 //
-// What follows "@" without being a digest or having the characters of a tag is a range;
+// Text after "@" that is neither a digest nor a valid tag is a range;
 // "@1.4.2" is therefore the tag ":1.4.2", and that is how it is spelled.
 func parseOCI(s string) (Ref, error) {
 	rest, ok := strings.CutPrefix(s, "oci://")

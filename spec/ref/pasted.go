@@ -40,7 +40,7 @@ func scpLike(s string) (url string, ok bool) {
 }
 
 // hostFirst reads host/o/r, where host is a known forge or, with two more elements, a name with a dot: no owner has one.
-// What follows the repository is one skill, or a path.
+// The rest after the repository names one skill, or is a path.
 func hostFirst(s string) (page string, ok bool) {
 	rest, tail := s, ""
 	if i := strings.IndexAny(s, "@#"); i >= 0 {

@@ -20,7 +20,7 @@ import (
 //     nor what holds words and shapes instead (locales/en/auth.json, templates/secret.yaml)
 //   - everything in .ssh, .gnupg and the like, but for known_hosts and what ends with .pub
 //
-// What only sometimes holds a secret (config.toml, settings.json) is no such name.
+// Names that hold a secret only sometimes (config.toml, settings.json) are not matched.
 func Named(p string) bool {
 	p = strings.ToLower(p)
 	dir, base := path.Split("/" + p)

@@ -146,7 +146,7 @@ func TestDualEncoding(t *testing.T) {
 	}
 }
 
-// What stands in metadata fails closed too.
+// A bad value under metadata fails closed too.
 func TestPortableFailsClosed(t *testing.T) {
 	for lines, rule := range map[string]string{
 		"corteza-model-invocation: maybe":    RuleModelInvocation,

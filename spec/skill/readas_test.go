@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What each agent makes of a frontmatter, as measured with Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102 and opencode
+// Each agent's reading of a frontmatter, as measured with Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102 and opencode
 // 1.18.33: the name under which it loads the skill, "-" if it does not, "=" for that of the directory.
 func TestReadAs(t *testing.T) {
 	const plain = "description: Does it.\n"
@@ -62,7 +62,7 @@ func TestReadAs(t *testing.T) {
 	}
 }
 
-// What Front leaves out, every agent loads under the name that Read gives it.
+// A skill for which Front has no finding is loaded by every agent under the name that Read gives it.
 func FuzzReadAs(f *testing.F) {
 	for _, seed := range []string{
 		"---\nname: x\ndescription: Does it well.\n---\nDo it.\n", "---\nname: x\ndescription: Does it well.\nmetadata:\n  a: b\nallowed-tools: Read\n---\n",

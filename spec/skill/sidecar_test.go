@@ -11,7 +11,7 @@ import (
 
 const sidecar = `{"name": "deploy", "version": "1.20", "description": "Ships: the \"app\".", "author": "A. Person", "license": "MIT", "tools": ["bash"]}`
 
-// What SKILL.md does not say is read from SKILL.json, which then can be written into it without a loss.
+// Values missing from SKILL.md are read from SKILL.json, which can then be written into SKILL.md without a loss.
 func TestReadWith(t *testing.T) {
 	for name, src := range map[string]string{
 		"no frontmatter":    "# Deploy\n\nShip it.\n",

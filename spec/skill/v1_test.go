@@ -69,7 +69,7 @@ func TestMisindentedExample(t *testing.T) {
 	}
 }
 
-// What a skill is read as.
+// effects returns a check that a skill is read with exactly these side effects.
 func effects(want ...string) func(*Document) bool {
 	return func(d *Document) bool { return slices.Equal(d.SideEffects, want) }
 }

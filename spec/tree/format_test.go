@@ -90,7 +90,7 @@ func TestPrintMade(t *testing.T) {
 	}
 }
 
-// What is beyond the limits is a finding and not read, and the rest still is.
+// Text beyond a limit is a finding and is not read; the rest still is.
 func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		name, src string

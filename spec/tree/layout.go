@@ -198,7 +198,7 @@ func readTree(p *page, lo, hi int, op, owner string, isOp func(string) bool, lim
 	}
 	l := readRegion(p, lo, hi, reg, op, owner, isOp, limit)
 	if at := l.lateLabel(); at > reg.lo {
-		// What stands above the label is prose of the op, its layout included.
+		// Text above the label is prose of the op, its layout included.
 		reg.lo = at
 		l = readRegion(p, lo, hi, reg, op, owner, isOp, limit)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/skl-project/skl/spec/audit"
 )
 
-// What is said in other languages is found, and what only looks like it is not.
+// Attacks in other languages are found, and harmless text that resembles them is not.
 func TestTongues(t *testing.T) {
 	for rule, texts := range map[string]string{
 		"AUD-OVERRIDE": `

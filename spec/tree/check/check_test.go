@@ -55,7 +55,7 @@ func TestAgentFile(t *testing.T) {
 	}
 }
 
-// What is too big to be read stops a run.
+// A tree too big to be read stops a run.
 func TestTooBig(t *testing.T) {
 	var b strings.Builder
 	for i := range tree.MaxDepth + 3 {
@@ -85,7 +85,7 @@ func TestBlocking(t *testing.T) {
 	}
 }
 
-// What the language's first linter finds without reason (spec/canopy-tree.md, 5.36) is not found here.
+// False findings of the language's first linter (spec/canopy-tree.md, 5.36) do not occur here.
 func TestNoFalseFindings(t *testing.T) {
 	marker := "\n\n> **Subagent.** Output contract: `assets/schemas/look.json`.\n\n"
 	for _, c := range []struct{ name, tree, ops string }{

@@ -50,7 +50,7 @@ func (c *checker) guard() {
 		c.report(OldGuard, g.Pos, "the guard starts with **Runtime required:** instead of **Runtime required.**").Fix = f.guardAt(g.Pos.Line, g.Last)
 	}
 	if at := f.firstBlock(first); at < g.Pos.Line {
-		// What stands between goes behind the guard: one splice of both.
+		// The text above the guard moves below it in one splice.
 		start, from, end := f.offset(at), f.offset(g.Pos.Line), f.offset(g.Last+1)
 		nl := f.newline()
 		moved := strings.TrimRight(f.text[from:end], "\r\n") + nl + nl + strings.TrimRight(f.text[start:from], " \t\r\n") + nl

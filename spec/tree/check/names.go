@@ -82,7 +82,7 @@ func (c *checker) boundNames() map[string]bool {
 	for name := range values {
 		bound[name] = true
 	}
-	// What the text above the tree says of $ARGUMENTS in other words, a model reads: it names in backticks what it will bind.
+	// A model reads the prose about $ARGUMENTS above the tree, and binds the names that it has in backticks.
 	for _, line := range strings.Split(s.Preamble, "\n") {
 		if strings.Contains(line, "$ARGUMENTS") {
 			for code := range spans(line) {

@@ -6,9 +6,8 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 )
 
-// What an op without contracts gives back is what its own tree binds for the names of its signature, and what its parameters
-// hold is what its calls give them. So the contracts of the ops that it calls, and of those whose results it gets, hold
-// through it.
+// An op without contracts passes values through: its results are the names its own tree binds, its parameters the values of
+// its calls. So the contracts of the ops that it calls, and of those whose results it gets, hold through it.
 
 // sources are the names whose values a call binds to other names, by these.
 type sources map[string][]string

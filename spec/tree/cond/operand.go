@@ -100,7 +100,7 @@ func classify(word string) (Kind, bool) {
 		}
 		return Word, true
 	}
-	// What cannot be a name can be a literal: 1.2.3, chart/defaults, @latest.
+	// A word that cannot be a name can be a literal: 1.2.3, chart/defaults, @latest.
 	last, _ := utf8.DecodeLastRuneInString(word)
 	if strings.ContainsAny(word, "\"'`()[]{}|,;:$") || !unicode.IsLetter(last) && !unicode.IsDigit(last) && !strings.ContainsRune("+#*/%", last) {
 		return 0, false

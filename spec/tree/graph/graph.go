@@ -37,7 +37,7 @@ type Options struct {
 	Status map[string]string
 }
 
-// Who decides a condition, a case or what a loop goes through.
+// Deciders of a condition, of a case and of the range of a loop.
 const (
 	byRule  = "rule"  // the grammar of conditions
 	byModel = "model" // a model, for all or a part of it

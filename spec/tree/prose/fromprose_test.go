@@ -85,7 +85,7 @@ func TestFromProseErrors(t *testing.T) {
 	}
 }
 
-// What converts is a skill with a tree, and converts back to one without.
+// Prose that converts becomes a skill with a tree, and converts back to one without.
 func FuzzFromProse(f *testing.F) {
 	f.Add("## Steps\n\n1. If x: y\n2. Otherwise:\n   - z\n3. Ask a? (b / c)\n")
 	f.Add("- a << b\n- `c`\n  > q\n\n```\nx\n```\n* d\r\n")

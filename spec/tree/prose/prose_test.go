@@ -92,7 +92,7 @@ func TestConvertGolden(t *testing.T) {
 	}
 }
 
-// What is not the tree stays byte for byte, line ends too.
+// Everything but the tree stays byte for byte, line ends too.
 func TestConvertIsMinimal(t *testing.T) {
 	src := "---\nname: demo # its name\ndescription: 'Shows.'\ncompatibility: Requires canopy-runtime (see x). Install it with gh. Needs git.\nmetadata: {a: b, canopy-features: [verify], c: d}\nlicense: MIT\n---\n\n" +
 		"> **Runtime required.** a\n>\n> b\n\n# Title  \n\nText with `## Tree`.\n\n## Tree\n\nIntro.\n\n```\ndemo\n├── do one thing\n└── END Done.\n```\n\n---\n\n## Rules\n\n-  odd   spacing\n\n## Response: a | b\nlast line"
