@@ -385,7 +385,7 @@ func TestFailedStepsAreUndone(t *testing.T) {
 	}
 }
 
-// What someone edits between the interruption and the recovery is kept.
+// Edits made between the interruption and the recovery are kept.
 func TestEditsAfterACrashAreKept(t *testing.T) {
 	base, _, _, steps := states(t)
 	dir := crashed(t, base, 1)

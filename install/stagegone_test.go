@@ -11,8 +11,9 @@ import (
 	"github.com/skl-project/skl/testdata/long"
 )
 
-// What a transaction had staged may be taken away before it is settled, by git clean for one, alone or together with all that git
-// does not track. It is settled nevertheless: no skill that is there goes, none is half, and the next install reaches its state.
+// The stage of a transaction may be deleted before it is settled, for example by git clean, alone or together with
+// everything that git does not track. It is settled nevertheless: no skill that is there goes, none is half, and the
+// next install reaches its state.
 func TestStageGone(t *testing.T) {
 	long.Slow(t)
 	t.Parallel()

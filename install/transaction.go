@@ -293,7 +293,7 @@ func (t *Transaction) clean() error {
 		return err
 	}
 	for _, o := range append(t.j.Ops, t.j.Commit) {
-		// What lies in Stage goes with it below.
+		// Everything in Stage goes with it below.
 		for _, path := range []string{o.Staged, o.Backup} {
 			if !strings.HasPrefix(filepath.Base(path), besidePrefix) || filepath.Dir(path) == t.j.Stage {
 				continue

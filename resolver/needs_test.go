@@ -7,7 +7,7 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-// What other tools write as a need, and what it is here: a name, and a ref or none.
+// Needs in the notations of other tools are read as a name, with a ref or without.
 func TestForeignNeeds(t *testing.T) {
 	for _, tt := range []struct{ word, name, ref string }{
 		{"acme/tools/skills/pdf#v1.2.0", "pdf", "acme/tools/skills/pdf@v1.2.0"},

@@ -119,7 +119,7 @@ func TestSkillsOfARef(t *testing.T) {
 	}
 }
 
-// What still follows is kept, and nobody is asked about it.
+// A locked release that still satisfies its range is kept, and its source is not asked about it.
 func TestReleasesAreMinimal(t *testing.T) {
 	l := &library{releases: "v1.0.0 v1.1.0 branch:main*", skills: []string{"skills/pdf", "skills/notes"}}
 	rs := resolverOf(l, nil)

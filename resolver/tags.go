@@ -9,8 +9,8 @@ import (
 	"github.com/skl-project/skl/spec/lock"
 )
 
-// Tags remembers which commit or manifest a release was, as this machine saw it in a git or OCI repository.
-// What a lock says of that is compared with it, or else with the repository. Its methods may be called concurrently.
+// Tags remembers which commit or manifest a release was, as this machine saw it in a git or OCI repository. The pin in
+// a lock is compared with it, or else with the repository. Its methods may be called concurrently.
 type Tags interface {
 	// At returns the pin of a release that this project uses, else the one that it had when it was last seen, "" if it never was.
 	At(release Tagged) string

@@ -129,7 +129,7 @@ func FuzzGitIndex(f *testing.F) {
 	})
 }
 
-// What git writes is read, and links and modules are no files.
+// The modes in an index that git wrote are read; links and submodules are left out.
 func TestIndexModes(t *testing.T) {
 	data := index(map[string]uint32{"a/x": 0o100755, "a/y": 0o100644, "a/l": 0o120000, "a/m": 0o160000, "b": 0o100755})
 	if got := indexModes(data, "a/"); !maps.Equal(got, map[string]bool{"x": true, "y": false}) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is open for a moment is tried again, for a bounded time; any other error is returned at once.
+// A rename of a file open elsewhere is retried for a bounded time; any other error is returned at once.
 func TestRetry(t *testing.T) {
 	held := errors.New("open in another program")
 	for _, tt := range []struct {

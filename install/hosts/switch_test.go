@@ -211,7 +211,7 @@ func TestOffUnreadable(t *testing.T) {
 	}
 }
 
-// What KeepFrom gives people to write is read back as off.
+// The settings that KeepFrom tells people to write are read back as off.
 func TestOffAsKeptFrom(t *testing.T) {
 	for id, file := range map[string]string{"claude-code": "/home/u/p/.claude/settings.json", "codex": "/home/u/.codex/config.toml", "gemini-cli": "/home/u/.gemini/settings.json", "opencode": "/home/u/p/opencode.json"} {
 		h, _ := Find(id)

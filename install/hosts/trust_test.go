@@ -69,7 +69,7 @@ func TestFolderTrust(t *testing.T) {
 	}
 }
 
-// What is left is as long, and valid wherever the comments were the only fault.
+// The result has the length of its input, and is valid wherever comments were the only fault.
 func FuzzWithoutComments(f *testing.F) {
 	f.Add("{\"a\": \"//\", /* x */ \"b\": 1} // y")
 	f.Add("/*")

@@ -9,7 +9,7 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-// What a host does with one copy of a name, in the words of "skl list --json".
+// Use states: how a host treats one copy of a name, in the words of "skl list --json".
 const (
 	Loads     = "loads"     // this is the one it runs
 	Listed    = "listed"    // the model is shown it, beside others

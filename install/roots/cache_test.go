@@ -92,7 +92,7 @@ func TestListingFromTheCache(t *testing.T) {
 	}
 }
 
-// What is in a root is kept in a cache, and read again when it changed. Nothing is written to any root.
+// The contents of a root are kept in a cache, and read again when they change. Nothing is written to any root.
 func TestRootIsCached(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.ProjectTrusted = false // what it holds is cached all the same
@@ -169,7 +169,7 @@ func TestRootIsCached(t *testing.T) {
 	}
 }
 
-// What is too young is not kept, and a cache that cannot be written is no error.
+// Files too young to trust are not kept, and a cache that cannot be written is not an error.
 func TestCacheOfYoungFiles(t *testing.T) {
 	w := newWorld(t)
 	w.fill("X", "pdf=a")
@@ -270,8 +270,7 @@ func (w *world) update(root string) error {
 	return w.caches().Update(root)
 }
 
-// What was written within the last tick is not remembered: it could change once more
-// without a trace.
+// Files written within the last tick are not remembered: they could change again without a trace.
 func TestWriteCacheLeavesOutYoungStamps(t *testing.T) {
 	_, root, _ := installed(t)
 	c := Cache{skills: map[string]cached{}}
@@ -289,7 +288,7 @@ func TestWriteCacheLeavesOutYoungStamps(t *testing.T) {
 	}
 }
 
-// What lies in a root or a project is no cache, whatever it says, nor is what another user, or a link, put where ours is.
+// A file in a root or a project is never taken for a cache, nor is one that another user, or a link, put in its place.
 func TestForeignCache(t *testing.T) {
 	w, root, r := installed(t)
 	w.cfg.Caches = w.caches()

@@ -263,7 +263,7 @@ func TestDigestIsTheBundles(t *testing.T) {
 	}
 }
 
-// What no bundle may hold has no digest: two such copies never count as equal.
+// A copy with content that no bundle may hold has no digest: two such copies never count as equal.
 func TestNoDigest(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege on Windows")
@@ -320,7 +320,7 @@ func TestTakeNames(t *testing.T) {
 	}
 }
 
-// What a disk makes of a name in another form decides: two names are a difference, one is none.
+// The disk decides whether two forms of a name differ: two names are a difference, one is not.
 func TestDriftOfNames(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {

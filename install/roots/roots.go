@@ -129,7 +129,7 @@ type Record struct {
 	Signature     *Signature        `json:"signature"`
 	GeneratedFrom map[string]string `json:"generated_from"`
 
-	// What the skill says of its own use, as "skl info" shows it.
+	// The skill's own limits on its use, as "skl info" shows them.
 	ModelInvocation string   `json:"model_invocation,omitempty"` // user-only, model-only or disabled; "" is auto, or a skill that cannot be read
 	SideEffects     []string `json:"side_effects,omitempty"`     // nil if it declares none, not even "none": then every effect is asked for
 	Tools           string   `json:"tools,omitempty"`            // "only read, grep; never bash"; "" sets no limit

@@ -216,7 +216,7 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// What a killed Put left goes with the next one, once it is old; what another Put is filling stays.
+// Leftovers of a killed Put go with the next Put once they are old; a directory that another Put is filling stays.
 func TestPutSweeps(t *testing.T) {
 	s := &Store{Dir: t.TempDir()}
 	leave := func(name string, age time.Duration) string {

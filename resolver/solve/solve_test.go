@@ -231,7 +231,7 @@ func names(chosen []Choice) []string {
 	return out
 }
 
-// What is preferred is taken where it can be: what a lock has, then the newest, and a pre-release only if nothing else does.
+// The solver prefers the version in the lock, then the newest, and takes a pre-release only if nothing else fits.
 func TestPreferences(t *testing.T) {
 	u := universe{
 		"a": {{"3", nil}, {"2", nil}, {"1", nil}},
@@ -258,7 +258,7 @@ func TestPreferences(t *testing.T) {
 	}
 }
 
-// What a person reads of a conflict.
+// The explanation of a conflict, as a person reads it.
 func TestExplanations(t *testing.T) {
 	want := func(n Need, where string) Need { n.Where = where; return n }
 	caret := func(name string, major int) Need {

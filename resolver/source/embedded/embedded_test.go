@@ -101,7 +101,7 @@ func TestSkills(t *testing.T) {
 	}
 }
 
-// What does not come with skl is a misuse that says what does.
+// A name that does not come with skl is a misuse, and the error lists the names that do.
 func TestRefused(t *testing.T) {
 	s := embeddedIn("canopy 1.0.0\ncanopy-debug 1.0.0")
 	versions := func(in string) error { _, err := s.Versions(context.Background(), parse(t, in)); return err }

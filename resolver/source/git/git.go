@@ -65,8 +65,8 @@ type Doer interface {
 // A Source is the [source.Source] of refs of kind Git. Set its fields before
 // the first call; HTTP is required. Its methods may be called concurrently.
 //
-// What a server says of its refs, commits and files is asked once in the
-// life of a Source. Nothing needs to be closed.
+// A Source asks a server once in its life for each of its refs, commits and files.
+// Nothing needs to be closed.
 type Source struct {
 	HTTP     Doer
 	CacheDir string   // may be deleted at any time; "" means no cache, and no use of the git program

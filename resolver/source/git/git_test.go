@@ -280,7 +280,7 @@ func TestFileURL(t *testing.T) {
 	}
 }
 
-// What was fetched once is there offline; what was not is said to be needed.
+// Content fetched once is there offline; for anything else the error says that it is needed.
 func TestOffline(t *testing.T) {
 	gittest.Need(t)
 	dir, commits := library(t)
@@ -410,7 +410,7 @@ func TestConcurrentCallsShareRequests(t *testing.T) {
 	}
 }
 
-// Who waits for a slow server can stop waiting, also when another caller is the one who asked it.
+// A caller can stop waiting for a slow server, even when another caller sent the request.
 func TestCancel(t *testing.T) {
 	gittest.Need(t)
 	dir, commits := library(t)
@@ -472,7 +472,7 @@ func TestSSH(t *testing.T) {
 	if _, err := s.Versions(context.Background(), gitRef("ssh://other.example/x.git")); err == nil {
 		t.Error("another host was reached")
 	}
-	// What ssh says is the cause, and there is a way out.
+	// The error has ssh's own words as its cause, and a hint.
 	for says, want := range map[string]string{
 		"ssh: Could not resolve hostname git.example: Name or service not known": "cannot be reached: ssh: Could not resolve hostname git.example",
 		"ssh: connect to host git.example port 22: Connection refused":           "cannot be reached: ssh: connect to host git.example port 22: Connection refused",

@@ -45,7 +45,7 @@ func TestSubmoduleIsRefused(t *testing.T) {
 	}
 }
 
-// What a wrong place, commit or path is answered with.
+// A wrong place, commit or path has an error that names it.
 func TestErrorsNameTheProblem(t *testing.T) {
 	gittest.Need(t)
 	dir, commits := library(t)
@@ -426,7 +426,7 @@ func TestInjectionNeverReachesGit(t *testing.T) {
 	}
 }
 
-// What the user's configuration and the cached repository could make git run, it does not run.
+// Programs named by the user's configuration or the cached repository are not run by git.
 func TestSystemGitRunsNothingElse(t *testing.T) {
 	gittest.Need(t)
 	if runtime.GOOS == "windows" {

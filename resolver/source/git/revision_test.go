@@ -43,7 +43,7 @@ func TestReadRevision(t *testing.T) {
 			"HEAD", "@", "main", "local", "loose", "origin/main", "origin/feature/x", "refs/heads/main", "heads/main", "remotes/origin/side", "origin", "v1", "v2",
 			"v2-again", "tags/v2", "v2^{}", "v2^{commit}", "v2-again~1", "HEAD~1", "main~2", "main^", "main^1", "main^2", "main^^", "main~1^1", "main^0", "main~0", "main^2~0",
 			ids[2], ids[2][:7], ids[2][:8] + "~1", "v2-1-g" + ids[2][:7], "origin/none", side,
-			// What neither knows.
+			// Revisions that are unknown to git and to ReadRevision.
 			"nowhere", "main^3", "main~99", "side", "v3", "", "main^5000000000000", "0123456789012345678901234567890123456789", "ab", "../main", "refs/../HEAD", "main..loose", "-x", "main^{tree}", "config", "HEAD:readme",
 		} {
 			want, known := exec.Command(gittest.Need(t), "-C", tree, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"), true

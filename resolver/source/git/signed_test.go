@@ -18,7 +18,7 @@ import (
 func TestSigned(t *testing.T) {
 	dir := gittest.Init(t, "acme")
 	plain := gittest.Commit(t, dir, gittest.Files{"SKILL.md": "---\nname: pdf\ndescription: Fills forms.\n---\n"})
-	// What is signed is not looked at here: any armour will do.
+	// The armour is not verified here, so any will do.
 	armour := "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"
 	text := gittest.Git(t, dir, "cat-file", "commit", plain)
 	at := strings.Index(text, "\n\n")

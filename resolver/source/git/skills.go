@@ -133,7 +133,7 @@ func (f *finder) find(ctx context.Context, names []string) ([]source.Found, erro
 
 // ahead loads all files of dirs, if they are few, together with what open will
 // read: whoever asks for a skill by name fetches it next, and so saves a round trip.
-// What goes wrong here, open or Fetch will meet and report.
+// Errors here are dropped, since open or Fetch will meet and report them.
 func (f *finder) ahead(ctx context.Context, dirs []source.Dir) {
 	all := f.manifestsAbove(dirs)
 	for _, d := range dirs {

@@ -159,7 +159,7 @@ func (w *wire) fetchPackBy(ctx context.Context, request func([]plumbing.Hash, bo
 	}
 	band := &bandReader{p: p, seen: w.got}
 	if err := readPack(band, w.maxPack, to); err != nil {
-		// What the server or the connection ended with is nearer to the cause than a pack cut off.
+		// An error of the server or the connection is nearer to the cause than a pack cut off.
 		if band.err != nil && band.err != io.EOF && band.err != io.ErrUnexpectedEOF {
 			return band.err
 		}

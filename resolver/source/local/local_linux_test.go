@@ -14,7 +14,7 @@ import (
 	"github.com/skl-project/skl/spec/lock"
 )
 
-// What this user may not read is named, and does not hide what can be read.
+// Files that this user may not read are named, and do not hide those that can be read.
 func TestUnreadable(t *testing.T) {
 	s := &Source{Dir: write(t, map[string]string{
 		"pdf/SKILL.md": skillText("pdf"), "pdf/key": "secret", "all/pdf/SKILL.md": skillText("pdf"), "all/closed/x": "",

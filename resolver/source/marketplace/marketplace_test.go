@@ -206,7 +206,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Which of these directories belong to the plugin at plugins/p?
+// TestSkills selects the directories that belong to the plugin at plugins/p.
 func TestSkills(t *testing.T) {
 	dirs := []string{"", "plugins/p", "plugins/p/skills/a", "plugins/p/skills/group/b", "plugins/p/extra/c", "plugins/p/extra/d", "skills/e", "skills/f"}
 	tests := []struct {

@@ -147,7 +147,7 @@ func push(t testing.TB, r *ocitest.Registry, repo, name string, tags ...string) 
 	return r.Push(repo, b, tags...)
 }
 
-// Which release a ref means, and how the lock says so.
+// Each ref selects its release, and the lock records how.
 func TestVersions(t *testing.T) {
 	r := &ocitest.Registry{PageSize: 2}
 	s, host := setup(t, r)
@@ -264,7 +264,7 @@ func TestCollection(t *testing.T) {
 	}
 }
 
-// What must not get in, by the code that refuses it.
+// Hostile images are refused, each with its code.
 func TestHostile(t *testing.T) {
 	r := &ocitest.Registry{Replaced: map[string][]byte{}}
 	s, host := setup(t, r)

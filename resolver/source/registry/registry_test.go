@@ -245,7 +245,7 @@ func TestFetchAnImage(t *testing.T) {
 	}
 }
 
-// What is yanked is not offered, but delivered to whoever has it locked. What is blocked is neither.
+// A yanked release is not offered, but delivered to whoever has it locked. A blocked release is neither.
 func TestStates(t *testing.T) {
 	s := open(t)
 	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0"} {
