@@ -85,7 +85,7 @@ func TestDraftsGo(t *testing.T) {
 	if report := f.gc(); report.Drafts != 0 || report.Blobs != 0 {
 		t.Errorf("before their time: %+v", report)
 	}
-	// What is touched again stays: pushed once more, or with one more signature.
+	// A draft that is touched again stays: pushed once more, or with one more signature.
 	if _, err := f.push(publisher, "acme/pdf", "", again); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestBackupBesideTheServer(t *testing.T) {
 	if f.gc(); f.blobs() != all-4 {
 		t.Errorf("after the backup %d of %d blobs are left", f.blobs(), all)
 	}
-	// What a backup that crashed holds is let go after a while.
+	// Blobs held by a backup that crashed are released after a while.
 	if err := beside.Meta.Update(ctx, func(tx *meta.Tx) error {
 		return tx.PutSetting(ctx, "hold_blobs", f.now.Add(time.Hour).AppendFormat(nil, time.RFC3339Nano))
 	}); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/skl-project/skl/spec/attest"
 )
 
-// What protects a namespace from its own admins ends by an admin of the registry alone, who is named in the log; the way back is anybody's.
+// Protection of a namespace from its own admins is lifted by an admin of the registry alone, who is named in the log;
+// anybody may put it back.
 func TestLooseningTakesAnAdminOfTheRegistry(t *testing.T) {
 	var pem []string
 	for range 2 {
@@ -82,8 +83,8 @@ func TestLooseningTakesAnAdminOfTheRegistry(t *testing.T) {
 	}
 }
 
-// What one holds in the hand of one is one person: accounts that the same admin of a namespace made. Those that an admin
-// of the registry made, or who works on its data, are as many as they are.
+// Accounts made by the same admin of a namespace count as one person. Accounts made by an admin of the registry, or by
+// the person who works on its data, count separately.
 func TestTwoAccountsOfOneMakerAreOnePerson(t *testing.T) {
 	f := open(t, meta.Policy{SecondPerson: true})
 	ctx := t.Context()

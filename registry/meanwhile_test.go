@@ -148,7 +148,7 @@ func TestRightsAreLookedAtAgain(t *testing.T) {
 			})
 		}
 	}
-	// What comes as a whole is decided after its body was read: who is what they were before.
+	// A change with a body is decided after the body was read: the roles of who may have changed while it arrived.
 	type change func(ctx context.Context, f *fixture, who registry.Caller) error
 	changes := map[string]change{
 		"grant": func(ctx context.Context, f *fixture, who registry.Caller) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle/bundletest"
 )
 
-// What no source lets into a bundle, no publish does: the same table of names.
+// Names that no source lets into a bundle are refused by publish too, by the same table.
 func TestPublishRefusesTheSameNames(t *testing.T) {
 	for _, n := range bundletest.Names() {
 		var buf bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// What a release waits for.
+// Reasons why a release waits.
 const (
 	ForSignature    = "signature"     // a draft whose namespace requires one
 	ForDecision     = "decision"      // quarantined by policy, by the scan or by a person

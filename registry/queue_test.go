@@ -50,7 +50,7 @@ func TestNearNamesAreOfOtherOwners(t *testing.T) {
 	}
 }
 
-// What is in a namespace that the publisher may not read is not told by a refusal.
+// A refusal does not tell a publisher of names in a namespace that they may not read.
 func TestNearNamesTellNothingOfPrivateOnes(t *testing.T) {
 	f := open(t, meta.Policy{})
 	if _, err := f.push(publisher, "acme/pdf-forms", "1.0.0", f.build("pdf-forms", "1.0.0", "x")); err != nil {
@@ -206,8 +206,8 @@ func TestRetractingARejectOrABlock(t *testing.T) {
 	f.clean()
 }
 
-// Who may do nothing in a namespace is told the same of a private one as of one that does not exist; only who reads
-// everything learns which it is, and how to create it.
+// A caller without rights in a namespace is told the same of a private one as of one that does not exist; only callers
+// who read everything learn which it is, and how to create it.
 func TestMissingNamespaces(t *testing.T) {
 	f := open(t, meta.Policy{})
 	ctx := t.Context()

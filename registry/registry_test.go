@@ -335,7 +335,8 @@ func TestStates(t *testing.T) {
 		{nobody, registry.Unblock, "", "unauthorized"},
 		{root, registry.Unblock, "a false alarm", "served , blob, listed approved"},
 		{root, registry.Unblock, "", "wrong_state"},
-		// What was served once is not rejected by who may not block it, however it came into quarantine.
+		// A release that was served once can only be rejected by a caller who may block it, however it came into
+		// quarantine.
 		{chief, registry.Yank, "slow", "served yanked: slow, blob, unknown_skill"},
 		{chief, registry.Quarantine, "a report", "unknown_manifest, unknown_blob, unknown_skill"},
 		{chief, registry.Reject, "x", "denied"},

@@ -37,7 +37,7 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-// What a diff says, patch does: the texts of a with the diff applied are those of b.
+// A diff can be applied by patch(1): the texts of a with the diff applied are those of b.
 func FuzzUnified(f *testing.F) {
 	patch, err := exec.LookPath("patch")
 	f.Add("a\nb\nc\n", "a\nc\nd\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// What each role may do, in full: whoever changes a line changes what people may do.
+// The permissions of each role, in full: whoever changes a line changes what people may do.
 const table = `
 	                  reader  publisher  maintainer  admin  auditor
 	read              yes     yes        yes         yes    yes
@@ -203,7 +203,7 @@ func TestScopes(t *testing.T) {
 		if got := strings.Join(may, " "); got != q.may {
 			t.Errorf("%v with %q may %q, want %q", q.grants, q.scope, got, q.may)
 		}
-		// What another bearer could do is told apart from what nobody of these grants can.
+		// Granted tells actions that another bearer could do apart from those that none of these grants allows.
 		if got, want := id.Granted(auth.Read, "acme/pdf"), q.grants != nil; got != want {
 			t.Errorf("%v with %q: Granted = %v", q.grants, q.scope, got)
 		}

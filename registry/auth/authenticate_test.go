@@ -117,14 +117,14 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("%s: the error shows a token: %v", name, e)
 		}
 	}
-	// Who guesses learns nothing from the words.
+	// The error does not help a guesser: its text is the same for every wrong token.
 	_, one := a.Authenticate(request(wrong["unknown token"]))
 	_, two := a.Authenticate(request(wrong["another hash"]))
 	_, three := a.Authenticate(request(wrong["forged bearer"]))
 	if one.Error() != two.Error() || one.Error() != three.Error() {
 		t.Errorf("different answers: %v; %v; %v", one, two, three)
 	}
-	// Who has the token learns why it does not work any more.
+	// The owner of a token learns why it no longer works.
 	if _, err := a.Authenticate(request(wrong["revoked"])); !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("revoked: %v", err)
 	}

@@ -242,7 +242,7 @@ func TestRecordsAreAskedForWithTheirETag(t *testing.T) {
 	ask("yanked", "")
 }
 
-// What a name holds cannot lead to another path of the registry.
+// No name can lead to another path of the registry.
 func TestNamesAreOneElementOfAPath(t *testing.T) {
 	c, log := serve(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, wire.Skill{}) })
 	for _, name := range []string{"..", ".", ""} {

@@ -209,7 +209,7 @@ func logOf(v wire.Version) *lock.Log {
 	return &lock.Log{Origin: v.Log.Origin, Index: v.Log.Index, Entry: v.Log.Record, Checkpoint: v.Log.Checkpoint, Proof: v.Log.Hashes}
 }
 
-// What a registry does to its log is noticed by whoever saw it before, each with its own code.
+// Every change that a registry makes to its log is noticed by clients that saw the log before, each with its own code.
 func TestLogOfADishonestRegistry(t *testing.T) {
 	tests := []struct {
 		name string

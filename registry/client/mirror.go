@@ -28,7 +28,7 @@ type Copying struct {
 
 	Namespace, Name, Version string // what it is called at the destination
 
-	// What becomes of it when it is there: "", wire.Yanked or wire.Deprecated, with the reason.
+	// State of the release at the destination: "", wire.Yanked or wire.Deprecated; Reason says why.
 	State, Reason string
 }
 

@@ -78,7 +78,7 @@ func tree(t *testing.T, o *OCI, target Target, reference string) (bundle.Digest,
 	return sum.Tree, err
 }
 
-// What is pushed to a registry of any kind, with its signatures, can be pulled from it; a tag comes last.
+// A release pushed to a registry of any kind, with its signatures, can be pulled from it; its tag comes last.
 func TestPushAndPull(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -169,7 +169,7 @@ func TestLargeLayersResume(t *testing.T) {
 	if again := r.Asked("/blobs/"); len(again) > 0 {
 		t.Errorf("the cached layer was fetched again: %v", again)
 	}
-	// What is damaged on disk is fetched again, and nothing else lies about.
+	// A layer damaged on disk is fetched again, and no other file is left behind.
 	path := o.cachePath(layer.Digest)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestLargeLayersResume(t *testing.T) {
 	}
 }
 
-// What a part file of an earlier process holds is only used if the whole has the right digest.
+// A part file of an earlier process is only used if the whole has the right digest.
 func TestForeignPartsAreNotUsed(t *testing.T) {
 	r := &ocitest.Registry{}
 	target := Target{ocitest.Start(t, r), "acme/pdf"}
@@ -311,7 +311,7 @@ func TestConcurrentPullsOfOneLayer(t *testing.T) {
 	}
 }
 
-// What an OCI registry of skills says in its errors keeps its code.
+// Errors of an OCI registry of skills keep their codes.
 func TestProblemsOfPushes(t *testing.T) {
 	c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -354,7 +354,7 @@ func (o *OCI) toFile(ctx context.Context, t Target, d v1.Descriptor, path, part 
 		err = whole(f, d.Digest)
 	}
 	if errors.Is(err, errDigest) && resumed > 0 {
-		// What an earlier process left may have been something else.
+		// The bytes left by an earlier process may have belonged to something else.
 		if err = f.Truncate(0); err == nil {
 			err = o.fetch(ctx, repo, f, t, d)
 		}

@@ -172,7 +172,7 @@ func TestRestartTakesSeconds(t *testing.T) {
 	s.restarted("pdf")
 	<-p.done
 
-	// What changes something each time is sent again only if it did not arrive.
+	// A request that changes something each time is sent again only if it did not arrive.
 	p.arm(0, true)
 	if _, err := s.CreateNamespace(t.Context(), wire.NewNamespace{Name: "lost"}); !isCode(err, diag.Failed, "network") {
 		t.Errorf("an answer that was lost: %v", err)

@@ -94,7 +94,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	if report, err := srv2.Registry.Scrub(t.Context(), nil); err != nil || len(report.Problems) > 0 {
 		t.Errorf("scrub: %v %+v", err, report.Problems)
 	}
-	// Who followed the log up to the backup goes on with the restored one.
+	// A client that followed the log up to the backup can continue with the restored one.
 	if err := log.follow(t.Context(), c); err != nil {
 		t.Fatalf("the restored log does not continue what was seen before the backup: %v", err)
 	}

@@ -55,7 +55,7 @@ func TestDiskFull(t *testing.T) {
 	for _, size := range []int{1 << 20, 100 << 10, 8 << 10} {
 		fill(size)
 	}
-	// What is left is filled, so that not a byte can be written.
+	// The rest of the disk is filled, so that not a byte can be written.
 	rest, err := os.Create(filepath.Join(disk, "rest"))
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestGCUnderLoad(t *testing.T) {
 		return
 	}
 
-	// What is live now; all else goes when the grace is over.
+	// The live blobs; all others go when the grace is over.
 	live := map[string]bool{}
 	for _, im := range p.latest {
 		for _, d := range im.layers {

@@ -174,7 +174,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		})
 	}
 
-	// What is given up half-way stays for a while, as its client may come back, and then goes.
+	// An upload given up half-way stays for a while, as its client may come back, and then goes.
 	t.Run("abandoned", func(t *testing.T) {
 		files, rows := stored(t, data)
 		session(t, nil)

@@ -78,7 +78,7 @@ func maskTokens(p string) string {
 }
 
 // unescape decodes %XX until nothing is left to decode, in one pass: a byte that was decoded may end the next escape.
-// What is not an escape stays.
+// Other text stays.
 func unescape(s string) string {
 	if !strings.Contains(s, "%") {
 		return s

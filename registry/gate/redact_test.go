@@ -13,7 +13,7 @@ func TestRedact(t *testing.T) {
 		"/t/skl_abc": "/t/REDACTED", "/t/skl_abc/": "/t/REDACTED/", "/t/abc/acme/t/x": "/t/REDACTED/acme/t/REDACTED",
 		// Nothing to hide stays as it was written.
 		"/t/": "/t/", "/t": "/t", "/": "/", "": "", "/v2/acme/tt/%41": "/v2/acme/tt/%41", "/acme/.well-known/skills/a%zz": "/acme/.well-known/skills/a%zz",
-		// What looks like a token is hidden anywhere.
+		// Anything that looks like a token is hidden wherever it stands.
 		"/a/skl_0123456789abcdef/b": "/a/REDACTED/b", "/v2/sklb_0123456789abcdef": "/v2/REDACTED", "/x=SKL_0123456789abcdef": "/REDACTED",
 		"/a/skl%5f0123456789abcdef/b": "/a/REDACTED/b",
 		// Nothing before, behind or around the t helps.

@@ -177,8 +177,8 @@ const schema3 = `
 CREATE INDEX releases_withdrawn ON releases (namespace, name, version) WHERE state IN ('blocked', 'yanked', 'quarantined')
 `
 
-// What the audit found in a release is a blob of its repository. Identity tokens are good for one exchange: they are kept until they
-// expire. Advisories are never removed: one that was withdrawn says so.
+// The report of an audit is a blob of the release's repository. Identity tokens are good for one exchange: they are
+// kept until they expire. Advisories are never removed: one that was withdrawn says so.
 const schema4 = `
 ALTER TABLE releases ADD COLUMN report TEXT NOT NULL DEFAULT '';
 CREATE TABLE used (

@@ -37,7 +37,7 @@ func TestAuthorisation(t *testing.T) {
 		denied  = "denied"  // 403
 		missing = "missing" // 404, the same as for what does not exist
 	)
-	// Who asks, in the order of the columns below.
+	// Callers, in the order of the columns below.
 	// The last six are the publisher's: a bearer for the repository, one that was got with the same token once more, one for
 	// reading only, one for a repository beside it, a token that has expired, and one that an admin of acme made for "ci".
 	columns := []string{"nobody", "acme reader", "acme publisher", "acme maintainer", "acme admin", "acme auditor", "other admin", "* reader", "* admin",
@@ -92,7 +92,7 @@ func TestAuthorisation(t *testing.T) {
 			for i, who := range columns {
 				t.Run(fmt.Sprintf("%s %s in %s by %s", row.method, row.path, namespace, who), func(t *testing.T) {
 					s.t = t
-					// What earlier callers deleted is there again, and the session is fresh.
+					// Content that earlier callers deleted is there again, and the session is fresh.
 					s.artifact(writer, namespace+"/pdf", "v1", []byte("content"), "")
 					id := s.upload(writer, namespace+"/pdf")
 					path := strings.NewReplacer("/N/", "/"+namespace+"/", "D", d, "M", subjects[namespace], "U", id[strings.LastIndexByte(id, '/')+1:]).Replace(row.path)

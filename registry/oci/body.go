@@ -10,7 +10,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// What a client has to keep up with.
+// Limits for slow clients.
 const (
 	patience = 30 * time.Second // without a byte, unless the Handler says otherwise
 	slowest  = 4 << 10          // bytes a second, on average after the first patience

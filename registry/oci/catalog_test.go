@@ -64,7 +64,7 @@ func TestCatalog(t *testing.T) {
 	s.want(400, s.ask(admin, "GET", "/v2/_catalog?n=x", nil))
 	s.want(405, s.ask(admin, "DELETE", "/v2/_catalog", nil))
 
-	// Who has not said who they are is told what to ask for; what they then get is for that alone.
+	// An anonymous caller is told which scope to ask for, and the bearer got with it is good for that scope alone.
 	a := s.want(401, s.ask("", "GET", "/v2/_catalog", nil))
 	if got := a.Header.Get("WWW-Authenticate"); !strings.Contains(got, `scope="registry:catalog:*"`) {
 		t.Errorf("challenge %q", got)

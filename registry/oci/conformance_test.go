@@ -14,7 +14,7 @@ import (
 )
 
 // TestConformance runs the official suite of the distribution specification against an open registry.
-// What the suite may skip or leave out is counted: a test that stops being run is a failure too.
+// Tests that the suite skips or leaves out are counted: a test that stops being run is a failure too.
 func TestConformance(t *testing.T) {
 	long.Only(t)
 	suite := peertest.Program(t, peertest.Conformance)

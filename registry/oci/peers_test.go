@@ -170,7 +170,7 @@ func TestClientsLogIn(t *testing.T) {
 			t.Errorf("with %q oras pushes to it: %s", with, out)
 		}
 	}
-	// What anybody may read needs no login.
+	// Public content needs no login.
 	admin := []string{"-user", "x", "-password", s.tokens["* admin"]}
 	oras.run(append(admin, "push", s.host()+"/commons/note:1.0", "note.txt")...)
 	oras.run("pull", s.host()+"/commons/note:1.0", filepath.Join(oras.home, "pulled"))

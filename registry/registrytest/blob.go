@@ -464,7 +464,7 @@ func testContent(t *testing.T, s blob.Store) {
 		if err != nil || !bytes.Equal(rest, content[size/2:]) {
 			t.Errorf("%d bytes: the second half is %d bytes, %v", size, len(rest), err)
 		}
-		// Who has it open may read on, whatever happens to the name.
+		// An open blob can be read to its end, whatever happens to the name.
 		if err := s.Delete(t.Context(), d, time.Time{}); err == nil {
 			if _, err := c.Seek(0, io.SeekStart); err != nil {
 				t.Error(err)

@@ -534,7 +534,7 @@ func testGarbage(t *testing.T, s meta.Store) {
 	same(t, blobs(), []string{digest("lonely"), digest("loose")})
 	update(t, s, func(tx *meta.Tx) error { return tx.ForgetBlob(t.Context(), digest("loose")) })
 	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(t.Context(), digest("loose")) }), false)
-	// What is linked again is not garbage any more.
+	// A blob that is linked again is not garbage any more.
 	update(t, s, func(tx *meta.Tx) error {
 		return tx.LinkBlob(t.Context(), "acme/c", digest("lonely"), 9, day.Add(time.Hour))
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// Who asks, and how often they may.
+// access authenticates callers and limits how often they may ask.
 type access struct {
 	auth.Authenticator
 	byAddress *auth.Limiter

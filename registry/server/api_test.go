@@ -290,7 +290,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// What is wrong with a request is said as a problem with its status.
+// A bad request is answered by a problem with its status.
 func TestProblems(t *testing.T) {
 	s := newSite(t, nil)
 	s.namespace("acme", true)

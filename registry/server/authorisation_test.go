@@ -13,7 +13,7 @@ import (
 	"github.com/skl-project/skl/testdata/long"
 )
 
-// Who asks, in the order of the columns below. All but the last two have their role in
+// Callers, in the order of the columns below. All but the last two have their role in
 // the namespace acme, which is private.
 const callers = "nobody reader publisher maintainer admin auditor foreign operator"
 

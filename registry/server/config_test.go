@@ -31,7 +31,7 @@ func full() Config {
 	return c
 }
 
-// What Template writes, ParseConfig reads back.
+// A configuration written by Template is read back by ParseConfig as it was.
 func TestTemplateRoundTrip(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the paths here are not absolute on Windows")

@@ -82,7 +82,7 @@ func expose(collect func() []family) http.Handler {
 }
 
 // wantsGzip says whether the headers Accept-Encoding of a request rate gzip above no encoding: RFC 9110, section 12.5.3.
-// What cannot be read counts as refused.
+// A coding that cannot be read counts as refused.
 func wantsGzip(headers []string) bool {
 	weights := map[string]float64{}
 	for part := range strings.SplitSeq(strings.Join(headers, ","), ",") {

@@ -38,7 +38,8 @@ func (s *site) oci(token, method, path, media string, body []byte) (int, []byte)
 	return resp.StatusCode, text
 }
 
-// What the audit finds is the same in REST and in the referrer that any OCI client sees, waits with its release, and is made by the registry alone.
+// The findings of the audit are the same in REST and in the referrer that any OCI client sees, wait with their release,
+// and are made by the registry alone.
 func TestReport(t *testing.T) {
 	s := newSite(t, nil)
 	s.namespace("acme", true)

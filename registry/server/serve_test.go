@@ -141,7 +141,7 @@ func TestShutdownFinishesDownloads(t *testing.T) {
 	}
 }
 
-// What others could listen to is refused without TLS, and an open registry stays local.
+// An address that others could reach is refused without TLS, and an open registry stays local.
 func TestRefusesToListen(t *testing.T) {
 	for _, tt := range []struct {
 		what, addr string
@@ -331,7 +331,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// Who asks too often is told when to come back, each by address or token; guessing is limited too.
+// A caller who asks too often is told when to come back, each by address or token; guessing is limited too.
 func TestLimits(t *testing.T) {
 	s, _ := start(t, func(c *Config) {
 		c.TLS.Proxy = true

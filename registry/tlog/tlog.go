@@ -14,7 +14,7 @@
 // On the client a [Follower] keeps the last checkpoint, and a [Proof] of one release is
 // kept in the lock and verifies offline.
 //
-// What clients refuse is a *diag.Error of class Refused:
+// Refusals by clients are a *diag.Error of class Refused:
 //
 //	log_signature  a checkpoint that the pinned key did not sign, or that is of another log
 //	log_rollback   a log that became shorter

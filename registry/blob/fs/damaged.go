@@ -9,8 +9,8 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 )
 
-// What is known to be damaged is a file below damaged/, so that who checks and who serves need not be the same process. It
-// holds the identity of the damaged file: one that was put in its place is another.
+// Each blob known to be damaged has a file below damaged/, so that a check and a server need not be the same process.
+// The file holds the identity of the damaged file: one that was put in its place is another.
 
 func (s *Store) marker(d blob.Digest) string {
 	return filepath.Join(s.dir, "damaged", d.Algorithm()+"-"+d.Hex())

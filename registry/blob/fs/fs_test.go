@@ -106,7 +106,8 @@ func TestBitFlip(t *testing.T) {
 	}
 }
 
-// What the medium changes without changing a time is found by Check, and small content is never served.
+// Changes made by the medium, which leave the times as they were, are found by Check, and small content is never
+// served.
 func TestBitFlipOfTheMedium(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -218,7 +219,7 @@ func TestAppendAfterCrash(t *testing.T) {
 	}
 }
 
-// What interrupted Puts leave is listed, and can be removed; strange files are not taken for blobs.
+// Leftovers of interrupted Puts are listed, and can be removed; strange files are not taken for blobs.
 func TestResidue(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

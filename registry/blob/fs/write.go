@@ -59,7 +59,7 @@ func (s *Store) put(ctx context.Context, d blob.Digest, size int64, r io.Reader)
 		}
 		return s.store(d, bytes.NewReader(head), nil)
 	}
-	// What is there already is renewed first, so that nobody deletes it while r is read.
+	// A blob that is there already is renewed first, so that nobody deletes it while r is read.
 	there, err := s.renew(d)
 	if err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// What is proposed to a log of version 1 is what Rekor's own library proposes
-// for the same envelope and certificate, after verifying them.
+// The proposal to a log of version 1 equals the one that Rekor's own library makes for the same envelope and
+// certificate, after verifying them.
 func TestProposal(t *testing.T) {
 	server := keylesstest.New(t, attesttest.New(t))
 	var sent []byte

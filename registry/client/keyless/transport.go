@@ -21,7 +21,7 @@ const (
 	attempts  = 3
 )
 
-// What services are called in messages.
+// Names of the services in messages.
 const (
 	whatAuthority = "certificate authority"
 	whatStamps    = "timestamp authority"

@@ -59,7 +59,7 @@ func get(t *testing.T, url string) *http.Request {
 	return req
 }
 
-// What follows a redirect: all headers on one origin, the harmless ones to another.
+// All headers follow a redirect within one origin; only harmless ones follow it to another.
 func TestRedirectHeaders(t *testing.T) {
 	other, otherLog := server(t, ok)
 	for _, status := range []int{301, 302, 303, 307, 308} {

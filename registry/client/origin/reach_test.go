@@ -41,7 +41,8 @@ func TestReachOf(t *testing.T) {
 	}
 }
 
-// What leads where: rows are where something comes from.
+// Each row is the origin of a redirect, each letter whether it may lead to a public, private, loopback or special
+// address.
 func TestReachLets(t *testing.T) {
 	all := []reach{public, private, loopback, special}
 	for from, want := range map[reach]string{named: "yyyy", public: "ynnn", private: "yynn", loopback: "ynyn", special: "ynnn"} {

@@ -268,7 +268,7 @@ func TestLegacyIndex(t *testing.T) {
 	}
 }
 
-// Who may not read is told nothing, and a path with a token stays private.
+// A caller who may not read is told nothing, and a path with a token stays private.
 func TestAccess(t *testing.T) {
 	h := stocked().handler()
 	const index = "/.well-known/agent-skills/index.json"

@@ -185,7 +185,7 @@ func (g *generator) change(ctx context.Context, tx *meta.Tx, listed map[int]meta
 	return nil
 }
 
-// What searches keep is bounded in number and by the length of their words.
+// The lists kept for searches are bounded in number and by the length of their words.
 func TestCacheBounded(t *testing.T) {
 	long.Slow(t)
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})

@@ -13,10 +13,10 @@ import (
 // them, "search_name" those of name and keywords. They know prefixes of up to three
 // characters, so that the first letters of a word are as quick as a whole one.
 //
-// What searches filter and count by lies beside them as a column store, "search_cells": eight bytes for
-// each skill, for its namespace, license, and whether it is signed. So a search reads one list of ids and
-// these cells, and no row per match; that keeps it in milliseconds for words that 30,000 skills have.
-// What most skills have takes as long again, so long lists and the cells stay in memory, in a [cache], until a skill changes.
+// The values by which searches filter and count lie beside them as a column store, "search_cells": eight bytes for each
+// skill, for its namespace, license, and whether it is signed. So a search reads one list of ids and these cells, and
+// no row per match; that keeps it in milliseconds for words that 30,000 skills have. A word that most skills have takes
+// as long again, so long lists and the cells stay in memory, in a [cache], until a skill changes.
 type dialect struct{ cache *cache }
 
 // SQL implements [meta.Dialect].

@@ -189,7 +189,7 @@ func (o *order) score(ctx context.Context, top []int64, best map[int64]float64) 
 		if err := rows.Scan(&id, &d.Owner, &d.Name, &d.Signature, &d.Doc, &d.Body); err != nil {
 			return err
 		}
-		// What a word begins with is no word for the scorer: then the score from before decides.
+		// The scorer knows only whole words, and gives a prefix 0: then the score from before decides.
 		value := 1 + scorer.Score(d).Value
 		if best[id] >= exactBonus {
 			best[id] -= exactBonus

@@ -207,7 +207,7 @@ func (s *store) Backup(ctx context.Context, dst string) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 
-	// What a crash leaves behind is a directory that says what it is.
+	// The directory that a crash leaves behind has a name that says what it is.
 	dir, err := os.MkdirTemp(filepath.Dir(dst), ".backup-*")
 	if err != nil {
 		return err
