@@ -19,7 +19,7 @@ const maxStarts = 256
 // last that fits, because drafts come before answers; when none fits, the last
 // one, so that the caller can say what is wrong with it. A nil fits takes all.
 //
-// What it returns is valid JSON that stands in text byte for byte. Texts above
+// The result is valid JSON that stands in text byte for byte. Texts above
 // MaxAnswer and objects deeper than MaxDepth are not looked at.
 func Extract(text string, fits func(json.RawMessage) bool) (json.RawMessage, bool) {
 	if len(text) > MaxAnswer {

@@ -45,7 +45,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// What is extracted is a JSON object that stands in the text as it is.
+// The extracted value is a JSON object that stands in the text as it is.
 func FuzzExtract(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, "```json\n{}\n```", `x {"a":"\"}"} {`, `{{{}`, "{\"\xff\":1}", `{"a":[{"b":{}}]}`} {
 		f.Add(seed)

@@ -85,7 +85,7 @@ func TestArgumentsOpen(t *testing.T) {
 	}
 }
 
-// What words are made into one text comes out as the same words.
+// Words joined into one text are split into the same words again.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{"a", "", "a b", `'`, `"`, `\`, "a\\ b", "\t'\n\"", "é", "\xff"} {
 		f.Add(s, "x")

@@ -65,7 +65,7 @@ func begins(n *tree.Node, key string) bool {
 	return false
 }
 
-// What the runtime asks by itself.
+// Questions of the runtime itself.
 const (
 	Adjusting  = "What should be adjusted?"                // before an ASK is put again
 	Sequential = "The model works on one thing at a time." // how the question begins

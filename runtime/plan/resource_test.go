@@ -107,7 +107,7 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// What was read when the plan was made is what every run of it reads.
+// Resources are read when the plan is made, and every run of it sees that text.
 func TestResourceStays(t *testing.T) {
 	fsys := fstest.MapFS{"SKILL.md": {Data: []byte(small)}, "assets/constants/a.md": {Data: []byte("before")}}
 	s := load(t, fsys, "small")

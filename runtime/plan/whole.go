@@ -60,7 +60,7 @@ func title(body string) string {
 }
 
 // Files are the files of the skill beside its text, sorted, of which at most 200 are listed; more says that there are others.
-// What begins with a dot, and what interpreters keep, is left out.
+// Names that begin with a dot, __pycache__ and node_modules are left out.
 func (p *Plan) Files() (names []string, more bool) {
 	fs.WalkDir(p.Skill.FS, ".", func(name string, e fs.DirEntry, err error) error {
 		switch base := path.Base(name); {

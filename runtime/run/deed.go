@@ -1,6 +1,6 @@
 package run
 
-// Who allowed what a call or a step of the tree did, in [Deed.Leave].
+// Sources of the permission for a call or a step of the tree, in [Deed.Leave].
 const (
 	LeaveAllow  = "allow"  // --allow, or what a person answered before the run began
 	LeaveConfig = "config" // the person's configuration
@@ -23,7 +23,7 @@ type Change struct {
 	Digest string `json:"digest,omitempty"` // of the text afterwards, "sha256:" and hexadecimal digits; "" where it was not read
 }
 
-// What became of a file.
+// Kinds of a [Change] to a file.
 const (
 	Created = "created"
 	Changed = "changed"

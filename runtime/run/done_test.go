@@ -9,7 +9,8 @@ import (
 	"github.com/skl-project/skl/runtime/run"
 )
 
-// What a person says was done is not done again: every kind of effect that acts takes its word, and the journal keeps it.
+// An effect that a person says was done is not done again: every kind of effect that acts takes their word, and the
+// journal keeps it.
 func TestDone(t *testing.T) {
 	text := func(s string) *string { return &s }
 	cases := []struct {

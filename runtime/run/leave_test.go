@@ -12,8 +12,8 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// What needs a person's leave where nobody can be asked suspends the run: nothing happened, and with the leave it goes on
-// as if it had never stopped. Nothing that was done is done again.
+// An effect that needs a person's leave suspends the run where nobody can be asked: nothing happened, and with the
+// leave the run goes on as if it had never stopped. Nothing that was done is done again.
 func TestLeave(t *testing.T) {
 	for name, file := range map[string]string{"script": "read_scripts", "leaf that writes": "tools", "file": "read_categories", "child of PARALLEL": "parallel_leave"} {
 		t.Run(name, func(t *testing.T) {

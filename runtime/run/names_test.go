@@ -105,8 +105,8 @@ func TestArgumentNotGiven(t *testing.T) {
 	}
 }
 
-// What a person approved is what is done: each field of a plan reaches the steps behind it as it was shown, whether the tree bound it, wrote it or a
-// model gave it, by whatever way a step takes it. What is adjusted is asked for anew.
+// The approved plan is the one carried out: each field of a plan reaches the steps behind it as it was shown, whether
+// the tree bound it, wrote it or a model gave it, by whatever way a step takes it. An adjusted plan is asked for anew.
 func TestApproved(t *testing.T) {
 	nodes := "* bind target = \"main\"\n* SHOW_PLAN >> new_version | changed files | action: push | target\n* ASK << Proceed? | Yes | Adjust | No\n* IF << No\n  * END\n" +
 		"* BUMP << changed_files | new_version | action | target\n* Tell the team about `new_version` on `target`\n* bind place = \"release {new_version}\""

@@ -94,7 +94,8 @@ func TestResumeAfterFailure(t *testing.T) {
 	}
 }
 
-// What acts and was begun without being seen to end is not begun again without consent; a leaf that only read is.
+// An effect that acts, and was begun without being seen to end, is not begun again without consent; a leaf that only
+// read is.
 func TestUnfinishedEffects(t *testing.T) {
 	cases := []struct {
 		name, file string

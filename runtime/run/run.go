@@ -1,7 +1,7 @@
 // Package run is the interpreter of skill trees: a stack machine that walks a
 // [plan.Plan]. It follows spec/canopy-tree.md.
 //
-// What it promises:
+// The package promises:
 //
 //   - Control flow is decided here. A model fills leaves and judges conditions that the grammar cannot; it
 //     never sees the nodes beside its own and never chooses the next one.

@@ -107,7 +107,7 @@ func (c *caller) perform(ctx context.Context, call int, name string, input json.
 	}
 	result, canonical, did, kept := c.s.r.Tools.Call(ctx, name, input, c.readOnly)
 	if acts && kept == nil && result.IsError && ctx.Err() != nil {
-		// What it did until then nobody knows: its record stays without an end, and whoever goes on with the run is asked.
+		// Nobody knows how far the call came: its record stays without an end, and whoever resumes the run is asked.
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.cut = asCalled(name, input)

@@ -30,7 +30,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// What does the protection of a project add to a start?
+// BenchmarkProtect measures how much the protection of a project adds to a start.
 func BenchmarkProtect(b *testing.B) {
 	for _, tier := range tiers() {
 		b.Run(tier.String(), func(b *testing.B) {

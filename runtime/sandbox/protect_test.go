@@ -288,7 +288,7 @@ func TestPlaceholders(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("%v is left, %v", entries, err)
 	}
-	// What the person makes meanwhile is not removed.
+	// A directory that the person makes meanwhile is not removed.
 	started := make(chan struct{})
 	wait.Go(func() {
 		<-started

@@ -1,6 +1,6 @@
 // Package sandbox runs programs that nobody has read: the scripts of a skill, and what a model wants to execute.
 //
-// What a confined program can do:
+// A confined program can:
 //
 //   - read the system's programs and libraries (/usr, /bin, /lib*, a few files of /etc), and what Command.Read names;
 //   - read and write its working directory unless Command.ReadOnly, what Command.Write names, and a private HOME and
@@ -8,7 +8,7 @@
 //   - reach the hosts of Command.Hosts through a proxy in this process, and nothing else of any network;
 //   - see the environment of Command.Env, HOME, TMPDIR, PATH, LANG, GIT_CONFIG_NOSYSTEM and the addresses of the proxy.
 //
-// What it cannot do: read the files of the person who runs it, see or signal or trace other processes, talk to their
+// It cannot: read the files of the person who runs it, see or signal or trace other processes, talk to their
 // sockets, become another user, gain capabilities, make namespaces, mount, load code into the kernel, type into the
 // terminal. It has no controlling terminal. It, and everything that it started, is gone when Run returns.
 //
@@ -20,7 +20,7 @@
 //	Seatbelt  macOS: sandbox-exec
 //	None      elsewhere: an ordinary child process
 //
-// What Command.Protect names stays as it is, although Dir is writable:
+// Paths in Command.Protect stay as they are, although Dir is writable:
 //
 //	Tier1     Mounts of the program's own make it read-only, and keep the directories above it in their places. Where
 //	          nothing is, an empty directory is put for as long as the program runs; it is sticky and nobody may write

@@ -35,7 +35,7 @@ func seatbeltProfile(j *job, port int) string {
 		line("deny file-write-unlink", literals(above(j)...))
 	}
 	line("allow file-read* file-write-data", literals("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"))
-	// What a shell hands on as a file, and the semaphores of Python's multiprocessing.
+	// Shells pass these on as files, and Python's multiprocessing needs semaphores.
 	line("allow file-read* file-write-data", literals("/dev/stdin", "/dev/stdout", "/dev/stderr"), paths([]string{"/dev/fd"}))
 	line("allow ipc-posix-sem")
 	// Shared memory under the names that OpenMP's runtime, Python's multiprocessing and torch take, and no other program's.

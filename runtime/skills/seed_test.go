@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What agents without skl are told to do where their products differ.
+// The pages for agents without skl say what to do where products differ.
 func TestHostPages(t *testing.T) {
 	for page, says := range map[string][]string{
 		"canopy-runtime/SKILL.md": {

@@ -16,7 +16,7 @@ import (
 	"github.com/skl-project/skl/runtime/sandbox"
 )
 
-// What a program changed is found by looking at the files of the working directory before and after.
+// A census of the working directory before and after a program shows which files it changed.
 
 const (
 	maxCensus  = 10_000   // files that are looked at

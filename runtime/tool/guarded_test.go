@@ -15,7 +15,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// What a program is kept from, with what is there and without.
+// Paths kept from a program, with files there and without.
 func TestGuarded(t *testing.T) {
 	d, work, _ := world(t)
 	put(t, filepath.Join(work, "CLAUDE.md"), "x")
@@ -68,7 +68,7 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// What the sandbox could not prevent is an error that names it, whatever the program's own status.
+// A change that the sandbox could not prevent is an error that names the files, whatever the program's own status.
 func TestChangedIsAnError(t *testing.T) {
 	config := everything(&plain{})
 	result := sandbox.Result{}
@@ -158,8 +158,9 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// What runs code, or is told to an agent, when somebody opens the folder, enters it, starts a tool in it for something else, or commits: by
-// who acts on it. What is run because somebody builds or tests the project stays open.
+// Files that run code, or are told to an agent, when somebody opens the folder, enters it, starts a tool in it for
+// something else, or commits, listed by the program that reads them. Files that run when somebody builds or tests the
+// project stay open.
 func TestSpots(t *testing.T) {
 	d, _, _ := world(t)
 	for who, paths := range map[string]string{

@@ -39,7 +39,7 @@ func nested(t *testing.T) (d *Dispatcher, work string) {
 	return d, work
 }
 
-// What is kept at the top is kept in every directory below, whoever made it.
+// Names protected at the top are protected in every directory below, whoever made it.
 func TestNothingNested(t *testing.T) {
 	d, work := nested(t)
 	state := func() string {

@@ -231,7 +231,7 @@ func (t *tree) find(path string) (*place, error) {
 	w := walk{place: &place{tree: t, dir: t.root}, roots: []*os.Root{t.root}, given: given}
 	err := w.run(strings.Split(path, "/"))
 	if err == nil && t.readOnly && slices.ContainsFunc(strings.Split(w.place.rel(), "/"), isDotGit) {
-		// What a person agreed to would change with it, and nobody would see it.
+		// A digest does not cover .git: files there could change after a person agreed, and nobody would see it.
 		err = diag.New(diag.Refused, CodeProtected, "%q is no file of the skill: what is in .git belongs to no digest", diag.Printable(given))
 	}
 	if err != nil {

@@ -122,7 +122,7 @@ func TestWhatIsReached(t *testing.T) {
 
 func TestWhatIsNeverWritten(t *testing.T) {
 	_, work, _ := world(t)
-	// What an agent reads by another name is protected by that name too.
+	// A file that an agent reads by another name is protected by that name too.
 	put(t, filepath.Join(work, "rules", "of", "agents.txt"), "a")
 	put(t, filepath.Join(work, "real", "x"), "a")
 	link(t, "rules/of/agents.txt", filepath.Join(work, "AGENTS.md"))

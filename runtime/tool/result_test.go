@@ -69,7 +69,7 @@ func TestLongResult(t *testing.T) {
 	if got, _ := call(d, "read", "path", "result:2"); !strings.HasSuffix(got, "; grep finds what is further on in it]") {
 		t.Errorf("one line is read: …%q", got[max(0, len(got)-100):])
 	}
-	// What is read is where it was. What fits is given.
+	// Results of read, and results that fit, are given whole.
 	for _, short := range []func() (string, bool){
 		func() (string, bool) { return call(d, "read", "path", "long") },
 		func() (string, bool) { return call(d, "bash", "command", "head -n 1000 long") },
@@ -93,7 +93,7 @@ func TestLongResult(t *testing.T) {
 	}
 }
 
-// What nobody could read on is given as it always was, cut.
+// A long result that nobody could read later is cut, as it always was.
 func TestLongResultNotKept(t *testing.T) {
 	text := numbered(20_000)
 	for name, config := range map[string]Config{

@@ -123,7 +123,7 @@ func TestInterpreterPlaces(t *testing.T) {
 	if got := strings.Join(d.interpreterDirs(), " "); !strings.Contains(got, ".nvm/versions/node/v20") || strings.Contains(got+" ", home+" ") {
 		t.Errorf("programs may read %s", got)
 	}
-	// What the working directory holds is never taken for a program.
+	// A file of the working directory is never taken for a program.
 	put(t, filepath.Join(work, "bash"), "#!/bin/sh\n")
 	os.Chmod(filepath.Join(work, "bash"), 0o755)
 	evil, _ := open(t, Config{WorkDir: work, Path: work})

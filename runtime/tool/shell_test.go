@@ -130,7 +130,7 @@ func TestBashPatterns(t *testing.T) {
 	}
 }
 
-// What is denied stays denied by any path, and behind whatever runs other commands.
+// A denied program stays denied by any path, and behind any program that runs other commands.
 func TestDeniedBashPatterns(t *testing.T) {
 	for line, denied := range map[string]bool{
 		"rm x": true, "ls; rm x": true, "/bin/rm x": true, "'rm' x": true, "\\rm x": true, "./rm x": true, "rmdir x": true, "ls rm x": false, "echo 'rm x'": false,
@@ -322,7 +322,7 @@ func TestBash(t *testing.T) {
 	if r, _, _, _ := d.Call(ctx, "bash", []byte(`{"command":"echo"}`), false); !r.IsError {
 		t.Error("ran after cancel")
 	}
-	// What a sandbox is told.
+	// The sandbox gets the directory, limits and hosts that the effects allow.
 	config.SideEffects, config.SkillDir, config.Grants = []string{"external"}, t.TempDir(), []Grant{{Effects: []Effect{Network}}}
 	config.WorkDir = dir
 	d, _ = open(t, config)

@@ -146,7 +146,7 @@ func everything(p *plain) Config {
 	return Config{Consent: yes, Exec: p.exec, Hosts: []string{"127.0.0.1:1"}}
 }
 
-// What [read, grep] does not name cannot be reached, however it is called.
+// Tools that [read, grep] does not name cannot be reached, however they are called.
 func TestAllowReadAndGrep(t *testing.T) {
 	config := everything(&plain{})
 	ran := config.Exec
@@ -250,7 +250,7 @@ func TestDenyWins(t *testing.T) {
 	}
 }
 
-// What may be granted is limited by Config.Limit, whoever grants it: --allow, the person, or what they said before.
+// Config.Limit bounds every grant, whoever makes it: --allow, the person, or an earlier answer.
 func TestLimit(t *testing.T) {
 	for _, c := range []struct {
 		limit, grant string
@@ -432,7 +432,7 @@ func TestNoIsNotOffered(t *testing.T) {
 	}
 }
 
-// What is agreed to once is not remembered.
+// An answer for once is not remembered.
 func TestOnce(t *testing.T) {
 	store := &memory{yes: map[string]bool{}}
 	config := everything(&plain{})

@@ -39,7 +39,7 @@ func ExampleReport() {
 	// 0[0]/0  ✓   Look at {file} >> note   note=fine
 }
 
-// What was read is written and read again as the same; whatever it holds can be shown.
+// Events that were read are written and read again as the same; all of them can be shown.
 func FuzzReadJSONL(f *testing.F) {
 	var seed bytes.Buffer
 	sink := trace.JSONL(&seed)

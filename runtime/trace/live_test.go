@@ -137,7 +137,7 @@ func TestLiveFits(t *testing.T) {
 	}
 }
 
-// What the run says to the person is never cut, however narrow the screen is.
+// Texts for the person are never cut, however narrow the screen is.
 func TestLiveKeepsTexts(t *testing.T) {
 	s := newScreen(t, 30, 50)
 	l := still(s, false)

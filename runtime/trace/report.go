@@ -132,7 +132,7 @@ func (r *report) lines(numbers bool) []string {
 
 // Flip compares a run with the way that it would have taken with another decision at the visit from: rows with the number of the node, from there on, a
 // "+" before what is done besides, a "-" before what is not done any more, and a "~" before what comes out differently.
-// What follows the visit until, where the other way goes no further, is left out; "" is none.
+// Rows after the visit until, where the other way goes no further, are left out; "" leaves out none.
 func Flip(before, after []run.Event, from, until string) []string {
 	was, now, out := reported(before), reported(after), report{}
 	was.reindex()

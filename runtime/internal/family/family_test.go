@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// What a program started ends when its family is killed.
+// Programs started by a killed program end with its family.
 func TestKill(t *testing.T) {
 	long.Slow(t)
 	self, err := os.Executable()

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What a killed process left is removed by the next one; what a living one has, and what is no such directory, stays.
+// The directory of a killed process is removed by the next process; one that a living process holds stays, and so does
+// anything else.
 func TestSweep(t *testing.T) {
 	swept = sync.Once{}
 	temporary := t.TempDir()

@@ -194,7 +194,7 @@ func (t *talk) keep(m *message, turn *model.Turn) {
 				t.calls = append(t.calls, b.id)
 				turn.Calls = append(turn.Calls, model.Call{ID: b.id, Name: b.name, Input: input})
 			}
-			// What is not an object cannot be sent back; the result says what was wrong.
+			// Input that is not an object cannot be sent back; the result says what was wrong.
 			if trimmed := strings.TrimSpace(string(input)); !json.Valid(input) || trimmed[0] != '{' {
 				input = json.RawMessage("{}")
 			}

@@ -25,7 +25,7 @@ func real(t *testing.T, script modeltest.Script) (model.Model, *modeltest.Server
 	server := modeltest.NewAnthropic(script)
 	t.Cleanup(server.Close)
 	home := t.TempDir()
-	// What the person keeps for the program must not reach a request.
+	// The person's own memory for the program must not reach a request.
 	memory := filepath.Join(home, ".claude", "CLAUDE.md")
 	if err := os.MkdirAll(filepath.Dir(memory), 0o700); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestRealOwnToolsAreOff(t *testing.T) {
 	}
 }
 
-// What a prompt mentions is not read: tools.deny would not hold otherwise.
+// Files mentioned in a prompt are not read: tools.deny would not hold otherwise.
 func TestRealMentions(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret.txt")
 	if err := os.WriteFile(secret, []byte("the walrus is hidden here\n"), 0o600); err != nil {

@@ -150,8 +150,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// What the program is started with: no tools of its own, no secret on the
-// command line, nothing of a stranger in the environment.
+// The program is started with no tools of its own, no secret on the command line, and no variables of others in its
+// environment.
 func TestCommand(t *testing.T) {
 	program := recorded(t, answered, "", "0")
 	m := New(Config{Program: program, Model: "gpt-5", Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/home/me", "GH_TOKEN=g", "COPILOT_ALLOW_ALL=true", "AWS_SECRET=x"}})

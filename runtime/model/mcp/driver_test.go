@@ -96,8 +96,8 @@ func TestParallelStepsInOneNext(t *testing.T) {
 	})
 }
 
-// What a part of the run goes on to after an answer is in the next Next, however late it comes; one that does something else for
-// long does not hold up the steps of the others.
+// A step that a part of the run reaches after an answer is in the next Next, however late it comes; a part that does
+// something else for long does not hold up the steps of the others.
 func TestNextWaitsForStrands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDriver("m-1")

@@ -86,7 +86,7 @@ func TestPersonIsAsked(t *testing.T) {
 	}
 }
 
-// Who declines has not answered, and an agent cannot answer in their place.
+// A person who declines has not answered, and an agent cannot answer in their place.
 func TestPersonDeclines(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {

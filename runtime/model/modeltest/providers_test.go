@@ -250,7 +250,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What ends an answer in the words of each protocol.
+// Endings of an answer, in the words of each protocol.
 func TestEnds(t *testing.T) {
 	stops := map[string]map[string]string{
 		"anthropic": {model.CodeTruncated: "max_tokens", model.CodeRefused: "refusal"},

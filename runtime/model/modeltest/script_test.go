@@ -125,7 +125,7 @@ func TestWholeAnswers(t *testing.T) {
 	}
 }
 
-// What is not a request of the protocol is refused, and never a crash.
+// A body that is not a request of the protocol is refused, and never a crash.
 func TestBadRequests(t *testing.T) {
 	s := modeltest.NewAnthropic(modeltest.Turns(modeltest.Turn{Repeat: true, Text: "x"}))
 	defer s.Close()

@@ -66,8 +66,7 @@ func say(t *testing.T, c Config, streams ...string) (model.Model, func() []strin
 	return m, func() []string { mu.Lock(); defer mu.Unlock(); return asked }
 }
 
-// What compatible services do otherwise than OpenAI: calls that are all number
-// 0, no ids, no usage, no last line.
+// Compatible services differ from OpenAI: all calls are number 0, and ids, usage or the last line may be missing.
 func TestCompatible(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "from the environment") // is not read
 	m, asked := say(t, Config{},

@@ -109,7 +109,7 @@ func (s scripted) Fill(_ context.Context, r model.Request) (model.Reply, error) 
 	return s(r)
 }
 
-// What was recorded answers the same requests in the same way.
+// Recorded answers are given again to the same requests, errors included.
 func TestRecordThenReplay(t *testing.T) {
 	source := scripted(func(r model.Request) (model.Reply, error) {
 		switch {
@@ -226,7 +226,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// What Parse takes, it takes again when it is written anew.
+// Answers that Parse accepts, it accepts again once they are written anew.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(notes))
 	f.Add([]byte(`{"path":"p","value":{"a":[1,2]}}`))

@@ -258,7 +258,7 @@ func expect(t *testing.T, has, want map[string]string) {
 	}
 }
 
-// What was asked and said leaves this machine only when that is wanted.
+// Questions and answers leave this machine only if Content is set.
 func TestContent(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		c := collect(t)
@@ -493,7 +493,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// What one node costs a run that is traced.
+// BenchmarkNode measures what one node costs a run that is traced.
 func BenchmarkNode(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
 	defer server.Close()

@@ -140,7 +140,7 @@ func TestRetryAfterForms(t *testing.T) {
 	}
 }
 
-// Which responses are worth a second request, and the time before it.
+// The status and headers of a response decide whether a second request is worth it, and after how long.
 func TestNext(t *testing.T) {
 	for _, test := range []struct {
 		status int
@@ -173,7 +173,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// What is sent is JSON in UTF-8, whatever was in a schema or an item.
+// Every body is JSON in UTF-8, even if a schema or an item is not.
 func TestEncode(t *testing.T) {
 	got, err := encode(map[string]any{"a": json.RawMessage("\"\xff<\""), "b": "\xfe"})
 	if want := "{\"a\":\"\uFFFD<\",\"b\":\"\\ufffd\"}"; err != nil || string(got) != want {

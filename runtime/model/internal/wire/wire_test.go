@@ -27,7 +27,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// What a service says becomes one printable line of bounded length, without the key.
+// A message of a service becomes one printable line of bounded length, without the key.
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`{"error":{"message":"a\nb sk-secret"}}`))
 	f.Add([]byte(`{"detail":"\u202e"}`))
