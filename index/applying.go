@@ -91,7 +91,8 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 func (a *applying) take(ctx context.Context, path string, rec *store.Record, err error) error {
 	a.done++
 	r, old := &a.report, a.had[path]
-	// What is too large has no hash: any edit may have changed it, and whoever keeps answers by generation must see that.
+	// A file too large to index has no hash: any edit may have changed it, and whoever keeps answers by generation must
+	// see that.
 	same := old != nil && rec != nil && old.Hash == rec.Hash && old.Stamp.Size == rec.Stamp.Size && rec.Flags&store.Large == 0
 	switch {
 	case err != nil && unreadable(err):

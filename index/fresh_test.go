@@ -313,7 +313,8 @@ func TestCancelledWalkIsDoneAgain(t *testing.T) {
 	same(t, "after a cancelled question", r.names("nu"), []string{"new.go Nu"})
 }
 
-// What changed rules let in is found at once, also when it is edited before the watcher has read the rules anew.
+// Files that changed rules let in are found at once, also when they are edited before the watcher has read the rules
+// anew.
 func TestRulesChangeWhileWatched(t *testing.T) {
 	r := openRepo(t, plant(t, map[string]string{"a.go": "package a\n\nfunc Alpha() {}\n", "out/b.go": "package b\n"}), Options{Watch: true})
 	for i := range 10 {

@@ -17,8 +17,8 @@ import (
 	"github.com/skl-project/skl/spec/glob"
 )
 
-// What questions find in the small repository of shop_test.go, the best first. A question with a parenthesis first is an
-// expression, others are words. A want that begins with "first" is only of the first handles; "any order" means so.
+// Answers to questions in the small repository of shop_test.go, the best first. A question with a parenthesis first is
+// an expression, others are words. A want that begins with "first" is only of the first handles; "any order" means so.
 func TestQuery(t *testing.T) {
 	r := newRepo(t, shop)
 	for _, tt := range []struct{ name, ask, want string }{
@@ -216,7 +216,7 @@ func TestWordsWithParts(t *testing.T) {
 	}
 }
 
-// What has some of the words is found if little or nothing has all, and that is said.
+// Nodes with some of the words are found if few or none have all, and the answer says so.
 func TestRelaxed(t *testing.T) {
 	r := newRepo(t, shop)
 	for _, tt := range []struct {
@@ -363,7 +363,7 @@ func TestEvidence(t *testing.T) {
 	if n := pack.Handles[0].Name; n != "computeTotalPrice" && n != "Total" {
 		t.Errorf("the best is %s", n)
 	}
-	// What was expanded is suggested last.
+	// A handle that was expanded is suggested last.
 	if len(pack.ExpandSuggestion) > 1 {
 		r.expand(pack.ExpandSuggestion[0])
 		again, err := r.Evidence(context.Background(), compiled(t, "total price of the cart"), rank.PackOptions{MaxHandles: 4, MaxPerFile: 2})
@@ -443,7 +443,7 @@ func TestSet(t *testing.T) {
 	if err != nil || tokens > first || !e.Truncated || len(e.FailedIDs) != 1 || e.FailedIDs[0].Code != "max_tokens" {
 		t.Errorf("expand to %d tokens: %v, %s", first, err, asJSON(t, e))
 	}
-	// What only one has in full comes before what others have in part.
+	// A full match in one repository comes before partial matches in others.
 	got, err = set.Query(ctx, compiled(t, "shared words"))
 	if err != nil || len(got.Handles) == 0 || got.Handles[0].FilePath != "two/z.md" {
 		t.Errorf("shared words: %v, %s", err, asJSON(t, got))
@@ -530,7 +530,7 @@ func TestUpdate(t *testing.T) {
 	} {
 		tt.change()
 		if got := update(tt.glob, tt.anew); got != tt.want {
-			// What was read within two seconds of its change is read again, and counts as unchanged.
+			// A file read within two seconds of its change is read again, and counts as unchanged.
 			if got.Binary = tt.want.Binary; got != tt.want {
 				t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
 			}
@@ -611,7 +611,7 @@ func TestIgnoredIsSaid(t *testing.T) {
 	}
 }
 
-// What the user's git ignores is that of the environment which the index is given, not of the process.
+// The user's ignores are those of the environment that the index is given, not of the process.
 func TestUserIgnores(t *testing.T) {
 	home := plant(t, map[string]string{"git/ignore": "*.py\n"})
 	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/none": "", ".git/refs/none": "", "a.py": "def a(): pass\n", "b.go": "package b\n"}

@@ -78,7 +78,7 @@ func (c *corpus) literal(text string) (paths []string) {
 func (c *corpus) regex(expr string) (paths []string) {
 	re := regexp.MustCompile("(?m)" + strings.ReplaceAll(expr, "$", "\r?$"))
 	for i, text := range c.texts {
-		// What follows the last line end is no line.
+		// The text after the last line end is not a line.
 		if len(text) > 0 && re.Match(bytes.TrimSuffix(text, []byte("\n"))) {
 			paths = append(paths, c.paths[i])
 		}

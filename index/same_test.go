@@ -168,7 +168,7 @@ func edit(t *testing.T, r *repo, random *rand.Rand, rounds int) {
 	}
 }
 
-// What is worth most is taken, and of equals the first.
+// The hits with the highest scores are taken, and of equals the first.
 func TestLikeliest(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for range 200 {
@@ -190,7 +190,7 @@ func TestLikeliest(t *testing.T) {
 	}
 }
 
-// What an answer says of the number of matches is exact: it is the number of handles that a larger limit gives.
+// The number of matches in an answer is exact: it is the number of handles that a larger limit gives.
 func TestTotalsAreExact(t *testing.T) {
 	long.Slow(t)
 	dir := plant(t, nil)
@@ -228,7 +228,7 @@ func TestTotalsAreExact(t *testing.T) {
 	t.Logf("%d matches", all)
 }
 
-// What several lists have in common is what counting says.
+// The rows common to several lists are those that counting finds.
 func TestInAtLeast(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	for range 2000 {

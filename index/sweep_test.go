@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What changed is read and stored once, however many ask at a time.
+// Changed files are read and stored once, however many ask at a time.
 func TestSweepIsShared(t *testing.T) {
 	for _, watch := range []bool{false, true} {
 		r := openRepo(t, plant(t, map[string]string{"a.go": "package a\n\nfunc Alpha() {}\n"}), Options{Watch: watch})

@@ -262,7 +262,7 @@ func (s *search) withAtLeast(name string, needed func(words int) int) ([]hit, er
 func inAtLeast(n int, lists [][]store.Row) []store.Row {
 	lists = slices.Clone(lists)
 	sort.Slice(lists, func(i, j int) bool { return len(lists[i]) < len(lists[j]) }) // one for each word: few, and slices.SortFunc is 10 kB of program
-	// What n of them have is in one of the shortest, of which there are as many as may lack it and one more.
+	// A row in n of the lists is in one of the shortest, of which there are as many as may lack it and one more.
 	short := len(lists) - n + 1
 	rows := slices.Concat(lists[:short]...)
 	if short > 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/skl-project/skl/index/store"
 )
 
-// What a look at many files reads does not displace what was read before, and what is kept stays within its bounds.
+// A scan of many files does not displace texts read before, and the kept texts stay within their bounds.
 func TestTexts(t *testing.T) {
 	const each = 3 << 20
 	var list []*store.File

@@ -43,8 +43,8 @@ func largeText(lines map[int]string) string {
 	return b.String()
 }
 
-// What is too large to be divided into nodes, or is in UTF-16, is searched for literals and regular expressions all the same: before and after
-// it is indexed.
+// Files too large to be divided into nodes, or in UTF-16, are searched for literals and regular expressions all the
+// same: before and after they are indexed.
 func TestUndividedFiles(t *testing.T) {
 	planted := map[string]string{
 		"data/large.log": largeText(map[int]string{100_000: "the server lost its lease", 120_000: "first half", 120_001: "second half"}),
@@ -97,7 +97,8 @@ func TestUndividedFiles(t *testing.T) {
 	}
 }
 
-// What is found in such a file is a block around it, which is expanded as every other node, by another process too, until the file changes.
+// A match in such a file is a block around it, which is expanded like any other node, by another process too, until the
+// file changes.
 func TestUndividedHandles(t *testing.T) {
 	large := largeText(map[int]string{9: "the server lost its lease", 90_000: "the server lost its mind"})
 	r := newRepo(t, map[string]string{"large.log": large, "wide.txt": inUTF16(binary.LittleEndian, "Zürich 𝄞\nthe server lost its lease\n")})

@@ -18,7 +18,7 @@ func goSource(b testing.TB, name string) []byte {
 	return src
 }
 
-// What does a token count cost? It is made for every file.
+// BenchmarkTokens measures a token count, which is made for every file.
 func BenchmarkTokens(b *testing.B) {
 	src := goSource(b, "net/http/server.go")
 	b.SetBytes(int64(len(src)))
@@ -27,7 +27,7 @@ func BenchmarkTokens(b *testing.B) {
 	}
 }
 
-// What does Split add to lang.Scan?
+// BenchmarkCode measures how much Split adds to lang.Scan.
 func BenchmarkCode(b *testing.B) {
 	src := goSource(b, "net/http/server.go")
 	b.Run("scan", func(b *testing.B) {
@@ -53,7 +53,7 @@ func BenchmarkCode(b *testing.B) {
 	})
 }
 
-// What does Markdown cost?
+// BenchmarkMarkdown measures Split of a large page of Markdown.
 func BenchmarkMarkdown(b *testing.B) {
 	src := []byte(strings.Repeat("# Title of `a` section\n\nSome words of a paragraph that goes on\nfor two lines, with a [link](to/it).\n\n- an item\n- another\n\n  ```go\n  func f() {}\n  ```\n\n> a quote\n\n", 500))
 	b.SetBytes(int64(len(src)))

@@ -192,7 +192,7 @@ func TestManyTiny(t *testing.T) {
 	}
 }
 
-// What is beyond the limit of pieces gives larger ones.
+// A text with more pieces than the limit is divided into larger ones.
 func TestMaxPieces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("16 MB")

@@ -8,7 +8,7 @@ import (
 	"github.com/skl-project/skl/testdata/long"
 )
 
-// What git says is in TestGitAgrees; these are the rules one by one, and what random trees do not hit.
+// TestGitAgrees compares the rules with git; these are the rules one by one, and cases that random trees do not hit.
 func TestPatterns(t *testing.T) {
 	for _, test := range []struct {
 		name  string

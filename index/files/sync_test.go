@@ -12,7 +12,7 @@ import (
 	"github.com/skl-project/skl/testdata/long"
 )
 
-// What was written before Sync is told after it, however busy the system is.
+// Files written before Sync are told after it, however busy the system is.
 func TestSync(t *testing.T) {
 	root, marks := realDir(t), realDir(t)
 	w := &Walker{Root: root, Marks: marks}
@@ -54,7 +54,7 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// What changed rules let in is told after Sync, even if it is written before the rules were read anew.
+// Files that changed rules let in are told after Sync, even if they are written before the rules were read anew.
 func TestSyncRules(t *testing.T) {
 	long.Slow(t)
 	root, marks := realDir(t), realDir(t)

@@ -122,7 +122,8 @@ func TestHiddenIsGits(t *testing.T) {
 	}
 }
 
-// What is tracked by a work tree of its own, by a submodule or by a sparse index is; and what cannot be read is an error.
+// Files tracked by a work tree of its own, by a submodule or by a sparse index count as tracked; an index that cannot
+// be read is an error.
 func TestUntracked(t *testing.T) {
 	base := t.TempDir()
 	k := &files.Tracker{Getenv: quiet} // one for all: it sees each change

@@ -12,7 +12,7 @@ import (
 
 // Compile checks p and makes a Query of it.
 //
-// What is searched is said by the first of these that is given; [Query.Ignored] names what is given besides:
+// The first of these that is given selects the nodes to search; [Query.Ignored] names all others that are given:
 //
 //   - Query.
 //   - With Kind "definition": Parent and Symbol, Parent, Symbol, or Pattern or Patterns: definitions that match the words. With Kind

@@ -49,7 +49,7 @@ func TestCompile(t *testing.T) {
 		{"a file", P{Query: `(file "src/main.rs")`}, `(file "src/main.rs")`, "src/main.rs", ""},
 		{"a glob of everything", P{Pattern: "a", Glob: "**/*"}, `(grep "a")`, "a", ""},
 
-		// What comes first wins, and the rest is named.
+		// The first parameter wins, and the rest is named.
 		{"query beats all", P{Query: `(grep "a")`, Pattern: "b", Patterns: []string{"c"}, Symbol: "d", Kind: "definition"}, `(grep "a")`, "a", "symbol pattern patterns kind"},
 		{"parent beats section", P{Parent: "A", Section: "b"}, `(children "A")`, "A", "section"},
 		{"symbol beats pattern", P{Symbol: "A", Pattern: "b"}, `(code "A")`, "A", "pattern"},

@@ -39,7 +39,7 @@ var Features = [features]string{
 	"exact rest", // product
 }
 
-// What a pack has where there is no second or eighth candidate: the means of packs that have one.
+// Defaults for a pack without a second or an eighth candidate: the means of packs that have one.
 const (
 	usualDrop   = 0.32
 	usualSecond = 0.5

@@ -115,7 +115,8 @@ func TestDefaultCalibrationIsSensible(t *testing.T) {
 	}
 }
 
-// What raises the score of the best, and changes nothing else, such as words in its documentation, never makes it less sure.
+// A higher score of the best candidate, with nothing else changed (by words in its documentation, for example), never
+// makes it less sure.
 func TestHigherIsSurer(t *testing.T) {
 	c := DefaultCalibration()
 	for k := range kinds {

@@ -2,7 +2,7 @@ package rank
 
 import "testing"
 
-// What others or programs wrote is known by its place.
+// Code by other projects or by programs is recognised by its place.
 func TestWritten(t *testing.T) {
 	for p, want := range map[string]string{
 		"main.go": "", "a/map.go": "", "locker.go": "", "min.js": "", "src/vendoring/a.go": "", "vendor.go": "", "string.go": "", "a/dist.go": "", "vendor": "",

@@ -41,7 +41,7 @@ func TestRelatedTerms(t *testing.T) {
 	}
 }
 
-// What a question describes has other words in its name.
+// A definition often has other words in its name than the question that describes it.
 func TestRelatedNames(t *testing.T) {
 	q := Ask("how does it create a directory")
 	if !slices.ContainsFunc(q.Terms, func(t Term) bool { return t.Text == "directori" }) {

@@ -191,7 +191,7 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
-// What is asked beside the name of a definition is counted apart, so that a name alone does not answer.
+// Words asked beside the name of a definition are counted apart, so that a name alone does not answer.
 func TestScoreRest(t *testing.T) {
 	d := Document{Name: "bufferRead", Kind: "function", Path: "a.c", Body: []byte("int bufferRead(struct context *c) { return read(c->fd, c->bytes, 16); }")}
 	for text, want := range map[string][2]float64{

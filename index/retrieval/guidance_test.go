@@ -206,8 +206,8 @@ func logMeasured(t *testing.T, name string, sets map[string]measured) {
 	}
 }
 
-// What do the tuning repositories say about guidance and ranking? SKL_TEST_RETRIEVAL=guidance-tune prints it, and coefficients for
-// rank.DefaultCalibration. Of what is held out it touches nothing.
+// TestTuneGuidance measures guidance and ranking on the tuning repositories. SKL_TEST_RETRIEVAL=guidance-tune prints
+// the results, and coefficients for rank.DefaultCalibration. It touches no held-out repository.
 func TestTuneGuidance(t *testing.T) {
 	if os.Getenv("SKL_TEST_RETRIEVAL") != "guidance-tune" {
 		t.Skip("skipped: SKL_TEST_RETRIEVAL is not guidance-tune")

@@ -258,8 +258,9 @@ func (l *teacher) lines() (out []string) {
 	return out
 }
 
-// Which words do names have for what documentation says? SKL_TEST_RETRIEVAL=related learns it from the directories of SKL_TEST_SOURCES, such as the
-// sources of Go, a cache of modules and a node_modules, and writes relatedFile. Projects that questions are asked about teach nothing.
+// TestLearnRelated learns the words that names use for the words of their documentation. SKL_TEST_RETRIEVAL=related
+// reads the directories of SKL_TEST_SOURCES, such as the sources of Go, a cache of modules and a node_modules, and
+// writes relatedFile. Projects that questions are asked about are left out.
 func TestLearnRelated(t *testing.T) {
 	if os.Getenv("SKL_TEST_RETRIEVAL") != "related" {
 		t.Skip("skipped: SKL_TEST_RETRIEVAL is not related")

@@ -62,7 +62,7 @@ func repositoryHalf(t testing.TB, held bool) (list []repository) {
 	return list
 }
 
-// What is measured on must not be what was tuned on, under another name either.
+// Projects to measure on must not be among those tuned on, under another name either.
 func TestRepositoryHalves(t *testing.T) {
 	tuned := map[string]repository{}
 	for _, r := range repositoryHalf(t, false) {
@@ -188,7 +188,8 @@ func (r repository) unpacked(t testing.TB, dir, archive string, command []string
 func corpusOf(name string, files map[string][]byte) *corpus {
 	c := &corpus{name: name, files: map[string][]byte{}}
 	for p, data := range files {
-		// What agents read of a project that is not trusted is kept from them, and not from people.
+		// Files with instructions for agents are kept from agents in a project that is not trusted, and not from
+		// people.
 		if strings.HasPrefix(p, "usr/share/doc/") || strings.HasPrefix(p, "etc/") || strings.HasPrefix(p, ".") {
 			continue
 		}

@@ -293,7 +293,7 @@ func TestServedGuidance(t *testing.T) {
 	}
 }
 
-// What holds today; the goal is 1.6.
+// servedMRR is the bound that holds today; the goal is 1.6.
 const servedMRR = 1.3
 
 // A small library of one's own keeps the served confidence honest without any download: what the question has the words of is believed, what is

@@ -8,8 +8,9 @@ import (
 	"github.com/skl-project/skl/index/rank"
 )
 
-// What do the tuning questions say about the weights of index/rank? Runs with SKL_TEST_RETRIEVAL=tune, for a part of the
-// library, or tune-full; it prints how each set does, and coefficients for rank.DefaultCalibration. The judging half is not touched.
+// TestTune measures the weights of index/rank on the tuning questions. It runs with SKL_TEST_RETRIEVAL=tune, for a part
+// of the library, or tune-full; it prints how each set does, and coefficients for rank.DefaultCalibration. The judging
+// half is not touched.
 func TestTune(t *testing.T) {
 	size := os.Getenv("SKL_TEST_RETRIEVAL")
 	if !strings.HasPrefix(size, "tune") {

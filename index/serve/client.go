@@ -48,8 +48,9 @@ type DirtyFunc func(ctx context.Context, root string) ([]string, error)
 
 // Open returns the index of a repository at the service, which is asked to index it if nobody did. It is an [OpenFunc].
 //
-// What is not committed is answered from the files here, before all that the service says, and what the service says of those
-// files is left out. So a service that is behind, or that has another working tree, gives no answer that is wrong here.
+// Uncommitted files are answered from the disk here, before all other matches, and matches of the service in those
+// files are left out. So a service that is behind, or that has another working tree, gives no answer that is wrong
+// here.
 func (c *Client) Open(ctx context.Context, root string, o Opening) (Index, error) {
 	x := &remote{c: c, root: root, known: make(map[string]provenance)}
 	if c.Local != nil && c.Dirty != nil && c.CacheDir != "" {

@@ -131,7 +131,7 @@ func TestClientOverlay(t *testing.T) {
 		t.Errorf("pack: %+v, %v", p.Handles, err)
 	}
 
-	// What is put back is the service's again.
+	// A file put back is answered by the service again.
 	c2 := exec.Command("git", "checkout", "-q", ".")
 	c2.Dir = root
 	if out, err := c2.CombinedOutput(); err != nil {
@@ -184,7 +184,7 @@ func TestClientTools(t *testing.T) {
 	}
 }
 
-// What is no service, and what refuses, is said in one sentence.
+// A server that is not the service, and one that refuses, is reported in one sentence.
 func TestClientErrors(t *testing.T) {
 	root := sample(t)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -119,7 +119,7 @@ func TestFeedbackMetrics(t *testing.T) {
 	}
 }
 
-// What is recorded survives, what is old or too much is forgotten, and a damaged file is replaced.
+// Records survive, those that are old or too many are forgotten, and a damaged file is replaced.
 func TestFeedbackFile(t *testing.T) {
 	dir := t.TempDir()
 	f := openTest(t, dir)

@@ -29,7 +29,7 @@ func mergeResults(local, there query.Result, dirty map[string]bool, q query.Quer
 		}
 		refs = append(refs, h)
 	}
-	// What the service did not return may be of dirty files as well, which nobody here can count.
+	// Matches that the service did not return may be in dirty files as well, which nobody here can count.
 	out.AtLeast = there.AtLeast || local.AtLeast
 	out.TotalMatches = max(there.TotalMatches-dropped, 0) + local.TotalMatches
 	if name := symbolOf(q.Expr); name != "" {

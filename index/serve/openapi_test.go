@@ -133,7 +133,7 @@ func plain(s *jsonschema.Schema, request bool) {
 	}
 }
 
-// What the handlers answer is what the document says, and every operation is asked once at least.
+// Answers of the handlers match the document, and every operation is asked at least once.
 func TestDocumentHolds(t *testing.T) {
 	var doc struct {
 		Paths      map[string]map[string]json.RawMessage

@@ -138,7 +138,7 @@ func copyFile(from, to *os.Root, p string, info fs.FileInfo) error {
 		return err
 	}
 	defer in.Close()
-	// What stands in the way is of an earlier time: a file where there is a directory now, or the reverse.
+	// Obstacles are of an earlier time: a file where there is a directory now, or the reverse.
 	for parent := pathDir(p); parent != "."; parent = pathDir(parent) {
 		if old, err := to.Lstat(parent); err == nil && !old.IsDir() {
 			if err := to.Remove(parent); err != nil {

@@ -85,7 +85,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What is here comes first, and what the service says of files that are not committed is left out.
+// Local matches come first, and matches of the service in files that are not committed are left out.
 func TestMerge(t *testing.T) {
 	h := func(file, id, source string) query.Handle {
 		return query.Handle{ID: id, FilePath: file, Source: source, TokenCount: 5}

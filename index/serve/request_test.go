@@ -34,7 +34,7 @@ func TestReadQuestion(t *testing.T) {
 	}
 }
 
-// What is read, and written again, is the same question; errors are those of a caller.
+// A question that is read and written again is the same; errors are those of a caller.
 func FuzzReadQuestion(f *testing.F) {
 	f.Add(`{"repo":"r","pattern":"a","limit":3,"max_tokens":5}`, true)
 	f.Add(`{"repo":"r","dsl":"(grep \"a\")","config":{"plan":false}}`, true)

@@ -39,7 +39,7 @@ func resolve(path string, roots []string) (string, error) {
 		}
 		return best
 	}
-	// What is outside is refused in one way, whether it exists or not: the difference would tell what is there.
+	// A path outside is refused in one way, whether it exists or not: a difference would reveal the files there.
 	if err != nil {
 		if inside(filepath.Clean(path)) != "" {
 			return "", diag.New(diag.Misuse, codeInvalid, "there is no directory %s", diag.Printable(path))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What agents are told of using the tools well.
+// The advice to agents for using the tools well.
 func TestReadmeAdvice(t *testing.T) {
 	text := strings.Join(strings.Fields(readme), " ")
 	for what, says := range map[string]string{

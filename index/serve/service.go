@@ -300,7 +300,7 @@ func (s *Service) evidence(ctx context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 	began := time.Now()
-	// What was expanded lately comes last in a pack, so an answer holds until the next expansion.
+	// Handles expanded lately come last in a pack, so an answer holds until the next expansion.
 	request := fmt.Sprint("evidence ", at.answers.expansions.Load(), string(encode(in.EvidenceParams)))
 	p, err := cachedAnswer(ctx, s, at, request, func() (Planned, uint64, bool, error) {
 		p, err := Evidence(ctx, at.Index, in.EvidenceParams)

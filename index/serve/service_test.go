@@ -119,7 +119,7 @@ func TestServiceRestart(t *testing.T) {
 	}
 }
 
-// What was under way when the process ended is pending, and a file that is damaged stays as it is.
+// Indexing under way when the process ended is pending, and a damaged file stays as it is.
 func TestServiceState(t *testing.T) {
 	state := t.TempDir()
 	file := filepath.Join(state, "index-service.json")

@@ -203,7 +203,7 @@ func TestToolTokens(t *testing.T) {
 	}
 }
 
-// Who asks for progress is told; a call that is cancelled ends, and the next one is answered.
+// A client that asks for progress is told; a call that is cancelled ends, and the next one is answered.
 func TestToolProgressAndCancel(t *testing.T) {
 	var endless atomic.Bool // an update goes on until it is cancelled
 	entered, ended := make(chan struct{}, 2), make(chan error, 2)

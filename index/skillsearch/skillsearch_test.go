@@ -97,7 +97,7 @@ func TestNoAliases(t *testing.T) {
 	}
 }
 
-// What is known of a skill decides among equals, and no more than that.
+// Facts about a skill decide among equals, and no more than that.
 func TestPrior(t *testing.T) {
 	text := "Packages a library and publishes it."
 	for _, c := range []struct {

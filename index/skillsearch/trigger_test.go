@@ -37,7 +37,7 @@ func TestReadClauses(t *testing.T) {
 	}
 }
 
-// What is read is all there: clauses divide a description, they leave nothing out.
+// Every character of a description is in a clause: clauses divide it and leave nothing out.
 func FuzzReadClauses(f *testing.F) {
 	f.Add("Merges. Use when pages, not for forms unless flat. \"Quote.\" e.g. This\n\nThat")
 	f.Add("do not use use this do not use")

@@ -389,7 +389,7 @@ func TestDropBesideAnother(t *testing.T) {
 			t.Errorf("%s finds %q", name, got)
 		}
 	}
-	// What took its place is not dropped by who knows the old one.
+	// The holder of a dropped store cannot drop the one that took its place.
 	if err := old.Drop(context.Background()); err != nil {
 		t.Fatal(err)
 	}

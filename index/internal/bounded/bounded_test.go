@@ -2,7 +2,7 @@ package bounded
 
 import "testing"
 
-// What is kept takes no more than it may, whatever the sizes, and the last is among it.
+// The map never takes more than its limit, whatever the sizes, and the last entry is in it.
 func TestMap(t *testing.T) {
 	const limit = 16 << 20
 	m := New[int, int](limit)
