@@ -73,7 +73,8 @@ func command(dir, naps string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 
 // A run that is ended by a signal fails with the signal's status, says so and in which step, and leaves neither process nor file.
 func TestInterrupted(t *testing.T) {
-	// What this test ignores, its children ignore, and a shell cannot trap; what it catches, they do not. So it also holds under nohup.
+	// Children ignore the signals that this test ignores, and a shell cannot trap those; signals that it catches are reset
+	// in children. So the test also holds under nohup.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(caught) }) // the subtests run in parallel, and have ended then

@@ -95,7 +95,7 @@ func TestAreas(t *testing.T) {
 	}
 }
 
-// What go list prints and is no JSON is an error.
+// Output of go list that is not JSON is an error.
 func TestRead(t *testing.T) {
 	if _, err := read(strings.NewReader(`{"ImportPath":"a"}` + "\nwarning")); err == nil {
 		t.Error("no error")
