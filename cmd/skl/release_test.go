@@ -75,7 +75,7 @@ func TestReleaseConfiguration(t *testing.T) {
 	if len(sources) < 12 {
 		t.Errorf("only %d files were found in the configuration: %q", len(sources), sources)
 	}
-	// What is in .release is written by papers.go; its names are in its source.
+	// The files in .release are written by papers.go; their names are in its source.
 	papers, err := os.ReadFile(filepath.Join("internal", "release", "papers.go"))
 	if err != nil {
 		t.Fatal(err)

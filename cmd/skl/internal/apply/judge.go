@@ -162,7 +162,7 @@ func (j *job) fits(in *plan.Intent) (changes install.Changes, faults []fault, er
 		}
 	}
 	changes = j.site.in.Diff(in.Lock.Skills, j.site.have, install.Options{Force: j.req.agreed.Force, Hold: j.req.safe, Prune: true})
-	// What nobody can vouch for stays as it is, and so does what skl.toml names and no entry says anything of: it is held.
+	// Skills that nobody can vouch for stay as they are, and so do those in skl.toml without an entry: they are held.
 	unsure := func(name string) bool {
 		_, named := in.Manifest.Skill(name)
 		return slices.Contains(in.Unsure, name) || named && in.Entry(name) == nil

@@ -148,7 +148,7 @@ func checkAsks(s lock.Skill, r audit.Report) error {
 }
 
 // escalation is the refusal of an update that asks for more, of one skill.
-// What was accepted already is repeated by the hint, since --accept has to name all.
+// Permissions accepted already are repeated by the hint, since --accept has to name all.
 func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
 	if !slices.ContainsFunc(wishes, func(w Wish) bool { return !w.isFinding() }) {
 		return findingsRefusal(wishes, accepted)

@@ -34,7 +34,7 @@ func (l *looker) Choose(c ask.Choice) ([]int, error) {
 	return nil, ask.ErrLeft
 }
 
-// What a preview reads is bounded; offline it asks nobody; and it counts findings as info does.
+// A preview reads a bounded number of bytes, asks nobody while offline, and counts findings as info does.
 func TestPreviewsOfSkills(t *testing.T) {
 	b := scopetest.New(t)
 	b.Skill("src", "small", "# small\n")

@@ -69,7 +69,8 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	if len(locked) == 0 {
 		return Result{Lock: f.Lock, LockState: "unchanged", DryRun: r.DryRun, Unlinked: unlinked}, nil
 	}
-	// What stays is installed again where it is missing; what is not what skl.toml says is left as it is.
+	// Remaining skills are installed again where they are missing; those that differ from skl.toml are left as they
+	// are.
 	if stale, err := scope.StaleNames(f); err != nil {
 		return Result{}, err
 	} else if stale = slices.DeleteFunc(stale, func(name string) bool { return slices.Contains(locked, name) }); len(stale) > 0 {

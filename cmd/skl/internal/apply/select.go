@@ -160,7 +160,7 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 	if err != nil {
 		return nil, err
 	}
-	// Who picks several of a list, or takes a plugin, wants those of them that can be had.
+	// A person who picks several of a list, or takes a plugin, wants those of them that can be had.
 	p.all = p.ask.All || len(names) == 0 && p.ask.As == "" && len(found) > 1
 	p.out.all = p.out.all || p.all
 	var out []plan.Edit

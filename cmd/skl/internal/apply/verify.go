@@ -425,7 +425,7 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 }
 
 // verifySignature checks who signed the locked release, and its proof of the registry's log.
-// What is refused comes back as an error and is noted in out.
+// A refusal comes back as an error and is noted in out.
 func (a *Applier) verifySignature(ctx context.Context, out *Verified, l *lock.Lock) error {
 	s, ok := l.Skill(out.Name)
 	if !ok {

@@ -137,8 +137,8 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 		return Checked{}, err
 	}
 	lower, accepted = append(lower, loosened...), append(findings, accepted...)
-	// What is asked for was accepted when the lock was written: it is shown to whoever reviews that.
-	// Nobody accepted it of other bytes under the same version, nor of files that cannot be had.
+	// These permissions were accepted when the lock was written: they are shown to whoever reviews it. Nobody accepted
+	// them for other bytes under the same version, nor for files that cannot be had.
 	unsure := slices.ContainsFunc(asks, func(line string) bool { return strings.HasSuffix(line, apply.FilesGone) })
 	for _, line := range lower {
 		if strings.Contains(line, apply.OtherContent) {

@@ -72,7 +72,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 		return Diff{}, err
 	}
 	if version == "" {
-		// What was published comes first: the edits are what is new.
+		// The published files come first: the edits are newer.
 		return diffOf(name, s.Version, "installed", release, installed), nil
 	}
 	return diffOf(name, s.Version, other.Version, installed, release), nil

@@ -164,8 +164,9 @@ func TestOfferLinks(t *testing.T) {
 	}
 }
 
-// What agents may not read is not offered, and is refused by name with the error of ReadActive; a copy in a project without trust
-// keeps another of its name from models. A search of an agent withholds the same skills, but for naming those without trust.
+// Skills that agents may not read are not offered, and are refused by name with the error of ReadActive; a copy in a
+// project without trust keeps another of its name from models. A search of an agent withholds the same skills, but for
+// naming those without trust.
 func TestOfferGates(t *testing.T) {
 	b := scopetest.New(t)
 	ofUser(b, "open", "SKILL.md", fmt.Sprintf(front, "open"))

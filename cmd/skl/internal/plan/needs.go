@@ -16,10 +16,10 @@ import (
 	"github.com/skl-project/skl/spec/ref"
 )
 
-// What a skill needs is written in its files, so a release is chosen, checked and fetched before it is known what else has to be there. The
-// solver takes releases whose files are not known yet for such that need nothing; those that it chose are read, and it decides
-// anew, until it chooses what is known. What is here is preferred, so that a place is asked for its versions only where it has to be:
-// for a skill that is new, that is renewed, or that is in a conflict.
+// The needs of a skill are in its files, so a release is chosen, checked and fetched before it is known what else has
+// to be there. The solver takes releases whose files are not known yet for such that need nothing; those that it chose
+// are read, and it decides anew, until it chooses what is known. What is here is preferred, so that a place is asked
+// for its versions only where it has to be: for a skill that is new, that is renewed, or that is in a conflict.
 //
 // The solver's names are those of skl.toml, and for what is needed only, the place: "acme/tools/base", with the branch, tag or
 // commit if it is pinned to one.

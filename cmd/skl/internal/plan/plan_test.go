@@ -176,7 +176,7 @@ ocr = { ref = "acme/ocr", version = "^1" } # reads scans
 pdf = { ref = "acme/pdf", version = "^1" }
 `
 
-// What becomes of skl.toml and skl.lock, by request, what places answer and what is held.
+// TestOf compares the next skl.toml and skl.lock, by request, the answers of places and the held skills.
 func TestOf(t *testing.T) {
 	all := func(string) bool { return true }
 	places := []string{"acme/ocr 1.2.0", "acme/ocr 1.0.0", "acme/pdf 1.1.0", "acme/pdf 1.0.0"}
@@ -284,7 +284,7 @@ func TestOfAsksOnce(t *testing.T) {
 	}
 }
 
-// What a place holds no longer stays, and is told; an entry that is not what its ref means cannot stay.
+// A release that its place no longer has stays, and is told; an entry that is not what its ref means cannot stay.
 func TestOfGone(t *testing.T) {
 	w := worldOf(t, "acme/ocr 1.2.0", "acme/pdf 1.1.0")
 	w.dropped["acme/pdf"] = true
@@ -306,7 +306,7 @@ func TestOfGone(t *testing.T) {
 	}
 }
 
-// What the tags of an entry that stays mean now is asked for once; where a person accepted that they moved, the entry is chosen anew.
+// Tags of an entry that stays are asked for once; where a person accepted that they moved, the entry is chosen anew.
 func TestOfCompares(t *testing.T) {
 	w := worldOf(t, "acme/ocr 1.0.0", "acme/pdf 1.0.0 acme/base", "acme/base 1.0.0")
 	base := &Base{Manifest: []byte(two), Lock: lockOf(had("acme/ocr@^1", "1.0.0"), had("acme/pdf@^1", "1.0.0"), had("acme/base", "1.0.0"))}

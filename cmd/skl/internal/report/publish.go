@@ -30,7 +30,7 @@ func published(t *Text, out ship.Published, dry bool) {
 		t.Print("%s is published already, the same", what)
 		return
 	}
-	// Who may do the next step, and the command.
+	// The next step may need another person, whom who then names.
 	who, next := "", "skl install "+out.InstallRef
 	switch {
 	case out.Reason == "":

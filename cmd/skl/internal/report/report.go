@@ -1,8 +1,8 @@
 // Package report is what commands say, as a value: the result for programs, and for people lines, tables, remarks and what to type
 // next, in order. A report is put together without knowing who reads it; Write renders it for one of three: --json, a pipe, a terminal.
 //
-// What a command says of the result of a use case stands in one file here, where a terminal shows it otherwise than a pipe does: what draw
-// lays out, and beside it the lines that are never cut.
+// The words for the result of a use case are in one file here where a terminal shows it otherwise than a pipe does:
+// what draw lays out, and beside it the lines that are never cut.
 package report
 
 import (

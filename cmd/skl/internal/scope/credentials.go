@@ -86,8 +86,8 @@ func (sc *Scope) Explain(base string, err error) error {
 // A dockerStore is where docker keeps credentials: helper programs if its config.json names some,
 // else that file. It is shared with docker, oras, crane and cosign.
 //
-// What is skl's own there has a key of its own, so that docker login and crane auth login do not replace it. They find it if they
-// have nothing else for the host, as long as it is in the file.
+// Logins of skl have keys of their own, so that docker login and crane auth login do not replace them. Both find them
+// if they have nothing else for the host, as long as these are in the file.
 type dockerStore struct {
 	path  string
 	own   bool

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// What is unpacked is what was embedded, whatever was there, and what is right already is not written.
+// The unpacked files are those that were embedded, whatever was there before; files that are right already are not
+// written.
 func TestUnpack(t *testing.T) {
 	fsys := fstest.MapFS{"one/SKILL.md": {Data: []byte("# One\n")}, "one/scripts/run.sh": {Data: []byte("true\n")}, "two/SKILL.md": {Data: []byte("# Two\n")}}
 	dir := filepath.Join(t.TempDir(), "embedded")

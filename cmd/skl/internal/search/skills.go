@@ -172,7 +172,7 @@ func (s *Searcher) Suggest(ctx context.Context, task string, limit int) (skillse
 		if err := ctx.Err(); err != nil {
 			return skillsearch.Answer{}, err
 		}
-		// What a registry says of its failure is a stranger's text.
+		// The reasons for a failure are a stranger's text, so only the registries are named.
 		var silent []string
 		for _, f := range found.failed {
 			silent = append(silent, f.registry)

@@ -47,7 +47,7 @@ func (r *Runnable) bySession() bool { return r.trust == "local" || r.trust == "p
 const inTests = "test:"
 
 // allowed is what r, or its tests, may do without a question: what the configuration says, and what this user agreed to before.
-// What a skill may do in the person's own directory, its tests may do in an empty one.
+// Permission for a skill to act in the person's own directory covers its tests, which run in an empty one.
 func (rs *Runs) allowed(r *Runnable, tests bool) ([]string, error) {
 	recorded, err := rs.recorded(r)
 	kept := rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)

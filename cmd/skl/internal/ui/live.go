@@ -166,7 +166,7 @@ func (p *progress) sum(stage string, now time.Time) progressSum {
 		s.began = p.started
 	}
 	s.known = s.known && s.total > 0 && (s.of == 0 || s.ended == s.of)
-	// What moves bytes says most.
+	// Tasks that move bytes say most.
 	order.Stable(s.running, func(a, b *task) int { return cmp.Compare(a.Of, b.Of) })
 	return s
 }

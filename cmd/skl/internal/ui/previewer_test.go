@@ -96,7 +96,7 @@ func TestPreviewThatNeverEnds(t *testing.T) {
 	}
 }
 
-// What a source tells while a preview is computed is said after the picker, and its progress is not drawn into it.
+// Messages of a source while a preview is computed are printed after the picker, and its progress is not drawn into it.
 func TestPreviewsAreMuted(t *testing.T) {
 	s := &vt.Screen{Width: 120}
 	k := &typist{keys: []string{"UNTIL done", "LOOK", " ", "\r"}, screen: s, look: (*vt.Screen).Text}

@@ -33,8 +33,9 @@ var limits = []struct{ name, front, key string }{
 
 var limitMark = regexp.MustCompile(`Marker-([a-z]+)-end`)
 
-// Which limits of a skill each agent keeps is measured: it is started with a model that answers nothing, and what it tells that model
-// is looked through. The table of hosts says the same. Of the settings by which a person keeps a skill away, each works.
+// TestClientsHonour measures which limits of a skill each agent keeps: it is started with a model that answers nothing,
+// and what it tells that model is looked through. The table of hosts says the same. Of the settings by which a person
+// keeps a skill away, each works.
 func TestClientsHonour(t *testing.T) {
 	for _, c := range realClients(t) {
 		t.Run(c.host, func(t *testing.T) {

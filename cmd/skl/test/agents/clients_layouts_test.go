@@ -35,7 +35,7 @@ var (
 	rareNames    = []string{"Alpha", "e_psilon", "ze.ta", "été", "a b", "help", "init", "1234", "skills", "-dash", "long-" + strings.Repeat("n", 62), "true"}
 )
 
-// What a SKILL.md may look like: NAME, MARK and LONG are replaced.
+// Forms of a SKILL.md: NAME, MARK and LONG are replaced.
 var headings = []struct{ kind, text string }{
 	{"no name", "---\ndescription: Copy MARK.\n---\n"},
 	{"no description", "---\nname: NAME\n---\n"},

@@ -19,10 +19,10 @@ import (
 	"github.com/skl-project/skl/testdata/long"
 )
 
-// What "skl list --json" says of each copy in a generated layout is what each agent shows when it is started there: a copy that
-// it loads or lists is shown, another one is not, and of copies that it takes in turn one is. The seed of a layout is in the name of
-// its subtest. SKL_TEST_LONG=every tries 200 layouts, those after the seed SKL_TEST_CLIENTS_AFTER; SKL_TEST_CLIENTS_TABLE names a file for a
-// table of results.
+// The state in "skl list --json" of each copy in a generated layout is what each agent shows when it is started there:
+// a copy that it loads or lists is shown, another one is not, and of copies that it takes in turn one is. The seed of a
+// layout is in the name of its subtest. SKL_TEST_LONG=every tries 200 layouts, those after the seed
+// SKL_TEST_CLIENTS_AFTER; SKL_TEST_CLIENTS_TABLE names a file for a table of results.
 func TestClientsAgreeOnLayouts(t *testing.T) {
 	all := realClients(t)
 	n := long.Of(1, 3, 8)

@@ -244,8 +244,8 @@ func agree(t *testing.T, host string, shown map[string][]string, l roots.Listing
 	}
 }
 
-// What skl puts away is shown by no agent: disabled skills, backups of local edits, and
-// what an install that was killed had prepared.
+// Files put away by skl are shown by no agent: disabled skills, backups of local edits, and leftovers of a killed
+// install.
 func TestClientsSeeNothingPutAway(t *testing.T) {
 	all := clients(t)
 	lib := harness.Library(t, 2)

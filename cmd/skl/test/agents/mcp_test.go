@@ -344,8 +344,7 @@ func TestMCPProse(t *testing.T) {
 	}
 }
 
-// What only people may start is not given to the model: neither found nor read, and how many were left out is said.
-// What of a skill has no effect is said to the agent that runs it, once.
+// Keys of a skill that have no effect are named to the agent that runs it, once.
 func TestMCPNoEffect(t *testing.T) {
 	p := harness.NewPlace(t)
 	installed(t, p, "idle", "---\nname: idle\ndescription: Counts.\nattach: true\n---\n\n## Tree\n\n* Count the files >> files\n* Count the folders >> folders\n\n## Response: files | folders\n")
@@ -406,8 +405,8 @@ side_effects: [filesystem]
 ## Response: done
 `
 
-// What a run is known to want is asked of the person at its start, by the client alone: never of the agent, which cannot
-// answer for them. Nobody asked means that the run waits, and a person resumes it.
+// A permission that a run is known to want is asked of the person at its start, by the client alone: never of the
+// agent, which cannot answer for them. If nobody can be asked, the run waits, and a person resumes it.
 func TestMCPLeave(t *testing.T) {
 	made := func(p *harness.Place) bool {
 		_, err := os.Stat(filepath.Join(p.Project, "made.txt"))
@@ -471,7 +470,7 @@ func TestMCPLeave(t *testing.T) {
 	}
 }
 
-// What a run was not known to want is asked of the person when it is wanted, while the agent's call goes on.
+// A permission that was not foreseen is asked of the person when it is wanted, while the agent's call goes on.
 func TestMCPUnforeseen(t *testing.T) {
 	for _, c := range []struct {
 		answer     *mcp.ElicitResult
@@ -535,7 +534,8 @@ func TestMCPAllow(t *testing.T) {
 	}
 }
 
-// What an agent may not run: anything without --allow-run, what is not installed, paths, skills of an untrusted project, skills that only people run.
+// An agent may run nothing without --allow-run, and never a path, a skill that is not installed, one of an untrusted
+// project or one that only people run.
 func TestMCPRefuses(t *testing.T) {
 	p := harness.NewPlace(t)
 	installed(t, p, "demo", drivenSkill)

@@ -214,7 +214,7 @@ func TestMCPCode(t *testing.T) {
 	if r := a.finds("canopy_invalidate", here(map[string]any{"glob": "src/**"})); r["invalidated"] != 2.0 {
 		t.Errorf("invalidate gave %v", r)
 	}
-	// What was forgotten is found again, and so is what was written a moment ago.
+	// A forgotten file is found again, and so is one written a moment ago.
 	handles(t, a.finds("canopy_query", here(map[string]any{"symbol": "login"})), "handles")
 	harness.WriteFile(t, filepath.Join(p.Project, "new.py"), "def fresh():\n    return 1\n")
 	if h := handles(t, a.finds("canopy_query", here(map[string]any{"symbol": "fresh"})), "handles")[0]; h["file_path"] != "new.py" {

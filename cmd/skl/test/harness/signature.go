@@ -36,7 +36,7 @@ import (
 )
 
 // A Corner is what scripts need around a registry: somebody who signs, and somebody in between.
-// What it starts ends with the test.
+// Everything it starts ends with the test.
 type Corner struct {
 	T         testing.TB
 	mu        sync.Mutex

@@ -142,7 +142,7 @@ func TestHostileArchives(t *testing.T) {
 			refusesArchive(t, class, c.code, "evil.skill", zipped(t, c.entries))
 		})
 	}
-	// What one of the two formats alone can say.
+	// Tricks that only one of the two formats allows.
 	refusesArchive(t, 4, "PKG-PATH-NUL", "evil.zip", zipped(t, skillAnd(entry{name: "run.sh\x00.txt", body: "x"})))
 	refusesArchive(t, 4, "PKG-IRREGULAR", "evil.tar.gz", tarGz(t, skillAnd(entry{name: "hard", kind: tar.TypeLink, body: "SKILL.md"})))
 	m := harness.NewMachine(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 )
 
-// What scripts read as the commands of a hint, and what the program says of them.
+// Hints, the commands that scripts read in them, and the answer of the program to each.
 func TestHintCommands(t *testing.T) {
 	for hint, want := range map[string]string{
 		"skl lock": "lock",

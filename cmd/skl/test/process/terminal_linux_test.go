@@ -215,7 +215,7 @@ func (p desk) manySkills(t *testing.T) {
 	}
 }
 
-// What is chosen by keys is installed, and each question leaves one line.
+// Skills chosen by keys are installed, and each question leaves one line.
 func TestTerminalInstall(t *testing.T) {
 	long.Slow(t)
 	p := newDesk(t)
@@ -710,8 +710,8 @@ func TestTerminalLeave(t *testing.T) {
 	}
 }
 
-// What was not foreseen is asked when it comes, with what exactly it is. A no lets the run go on without it, takes the tool
-// from the steps that follow, and is no success; a question that is left suspends the run.
+// An unforeseen permission is asked for when it is wanted, with the exact action. A no lets the run go on without it,
+// takes the tool from the steps that follow, and is no success; a question that is left suspends the run.
 func TestTerminalUnforeseen(t *testing.T) {
 	for _, c := range []struct {
 		key, shows, status string
@@ -961,7 +961,8 @@ func TestTerminalShots(t *testing.T) {
 	}
 }
 
-// What no rule of a merge decides, lock asks for: o and t are the sides, and whoever leaves the question changed nothing. --yes is no answer.
+// Conflicts that no rule of a merge decides are asked by lock: o and t are the sides, and leaving the question changes
+// nothing. --yes is no answer.
 func TestTerminalLockMerge(t *testing.T) {
 	long.Slow(t)
 	gittest.Need(t)
