@@ -81,7 +81,7 @@ func operations() []route {
 		{Method: "POST", Path: "/repos/add", Name: "addRepo", Summary: "Register a git repository; the same answer if it is registered.", Body: AddRequest{}, Answer: Added{}, handle: post((*Service).add)},
 		{Method: "GET", Path: "/repos", Name: "listRepos", Summary: "Registered repositories.", Answer: []Repo{}, handle: func(s *Service, c call) (any, error) { return s.list(c.known), nil }},
 		{Method: "GET", Path: "/repos/{id}", Name: "getRepo", Summary: "One repository.", Answer: Repo{}, Errors: []int{404}, handle: func(s *Service, c call) (any, error) { return s.repos.get(c.PathValue("id")) }},
-		{Method: "GET", Path: "/repos/{id}/index", Name: "getIndex", Summary: "What the index of a repository holds.", Answer: query.Status{}, Errors: []int{404, 503}, handle: func(s *Service, c call) (any, error) {
+		{Method: "GET", Path: "/repos/{id}/index", Name: "getIndex", Summary: "The contents of a repository's index.", Answer: query.Status{}, Errors: []int{404, 503}, handle: func(s *Service, c call) (any, error) {
 			return s.holds(c.Context(), c.PathValue("id"))
 		}},
 		{Method: "DELETE", Path: "/repos/{id}", Name: "removeRepo", Summary: "Forget a repository; its files are not touched.", Errors: []int{404}, handle: func(s *Service, c call) (any, error) { return nil, s.remove(c.Context(), c.PathValue("id")) }},
@@ -93,7 +93,7 @@ func operations() []route {
 		{Method: "GET", Path: "/status", Name: "status", Summary: "State of the service. Paths are shown to those who have the key.", Free: true, Answer: Health{}, handle: func(s *Service, c call) (any, error) {
 			return Health{"canopy-service", s.o.Version, s.list(c.known)}, nil
 		}},
-		{Method: "GET", Path: "/metrics", Name: "metrics", Summary: "Counters as JSON; for Prometheus with Accept: text/plain or ?format=prometheus. What was searched is shown to those who have the key.", Free: true, Answer: Metrics{}, handle: (*Service).showMetrics},
+		{Method: "GET", Path: "/metrics", Name: "metrics", Summary: "Counters as JSON; for Prometheus with Accept: text/plain or ?format=prometheus. Search words are shown to callers who have the key.", Free: true, Answer: Metrics{}, handle: (*Service).showMetrics},
 		{Method: "GET", Path: "/healthz", Name: "health", Summary: "Whether the service answers.", Free: true, Answer: Alive{}, handle: func(*Service, call) (any, error) { return Alive{"ok"}, nil }},
 		{Method: "GET", Path: "/openapi.json", Name: "openapi", Summary: "This document.", Free: true, handle: func(*Service, call) (any, error) { return raw(Document()), nil }},
 	}

@@ -37,21 +37,21 @@ func operations() []route {
 	const namespace = root + "/namespaces/{namespace}"
 	page := []param{{"cursor", "string", "Where the page begins: next of the page before."}, {"limit", "integer", "How many, 1 to 100; 50 if not given."}}
 	return []route{
-		{Method: "GET", Path: root, Name: "about", Summary: "What this registry is and can do.", Answer: wire.About{}, handle: (*Handler).about},
+		{Method: "GET", Path: root, Name: "about", Summary: "The name and abilities of this registry.", Answer: wire.About{}, handle: (*Handler).about},
 		{Method: "GET", Path: root + "/openapi.json", Name: "openapi", Summary: "This document.", Raw: []string{wire.MediaJSON}, handle: (*Handler).openapi},
-		{Method: "GET", Path: root + "/whoami", Name: "whoAmI", Summary: "Who the registry takes the caller for.", Answer: wire.WhoAmI{}, handle: (*Handler).whoAmI},
+		{Method: "GET", Path: root + "/whoami", Name: "whoAmI", Summary: "The caller, as the registry knows them.", Answer: wire.WhoAmI{}, handle: (*Handler).whoAmI},
 
 		{Method: "GET", Path: root + "/namespaces", Name: "listNamespaces", Summary: "Namespaces that the caller may read, by name.", Query: page, Answer: wire.Page[wire.Namespace]{}, handle: (*Handler).listNamespaces},
 		{Method: "POST", Path: root + "/namespaces", Name: "createNamespace", Summary: "Make a namespace; the caller becomes its admin.", Body: wire.NewNamespace{}, Answer: wire.Namespace{}, Status: 201, Errors: []int{409}, handle: (*Handler).createNamespace},
 		{Method: "GET", Path: namespace, Name: "getNamespace", Summary: "One namespace with its policy.", Answer: wire.Namespace{}, handle: (*Handler).getNamespace},
 		{Method: "PATCH", Path: namespace, Name: "updateNamespace", Summary: "Change who may read it and what it accepts.", Body: wire.NamespaceChange{}, Answer: wire.Namespace{}, handle: (*Handler).updateNamespace},
-		{Method: "GET", Path: namespace + "/grants", Name: "listGrants", Summary: "Who has which role.", Answer: wire.Page[wire.Grant]{}, handle: (*Handler).listGrants},
+		{Method: "GET", Path: namespace + "/grants", Name: "listGrants", Summary: "Accounts and their roles.", Answer: wire.Page[wire.Grant]{}, handle: (*Handler).listGrants},
 		{Method: "PUT", Path: namespace + "/grants", Name: "putGrant", Summary: "Give an account a role, in place of the one it has.", Body: wire.Grant{}, Answer: wire.Grant{}, handle: (*Handler).putGrant},
 		{Method: "DELETE", Path: namespace + "/grants/{account}", Name: "deleteGrant", Summary: "Take an account's role away.", Status: 204, handle: (*Handler).deleteGrant},
-		{Method: "GET", Path: namespace + "/signers", Name: "listSigners", Summary: "Who may sign releases.", Answer: wire.Page[wire.Signer]{}, handle: (*Handler).listSigners},
-		{Method: "PUT", Path: namespace + "/signers", Name: "putSigners", Summary: "Say who may sign releases: this list, and nobody else.", Body: wire.Page[wire.Signer]{}, Answer: wire.Page[wire.Signer]{}, handle: (*Handler).putSigners},
+		{Method: "GET", Path: namespace + "/signers", Name: "listSigners", Summary: "Signers of releases.", Answer: wire.Page[wire.Signer]{}, handle: (*Handler).listSigners},
+		{Method: "PUT", Path: namespace + "/signers", Name: "putSigners", Summary: "Set the signers of releases: this list, and nobody else.", Body: wire.Page[wire.Signer]{}, Answer: wire.Page[wire.Signer]{}, handle: (*Handler).putSigners},
 
-		{Method: "GET", Path: namespace + "/publishers", Name: "listPublishers", Summary: "Who publish with identity tokens of a CI.", Answer: wire.Page[wire.Publisher]{}, handle: (*Handler).listPublishers},
+		{Method: "GET", Path: namespace + "/publishers", Name: "listPublishers", Summary: "Jobs of a CI that publish with identity tokens.", Answer: wire.Page[wire.Publisher]{}, handle: (*Handler).listPublishers},
 		{Method: "POST", Path: namespace + "/publishers", Name: "addPublisher", Summary: "Let a job of a CI publish, by its issuer and claims.", Body: wire.Publisher{}, Answer: wire.Page[wire.Publisher]{}, Status: 201, Errors: []int{409}, handle: (*Handler).addPublisher},
 		{Method: "DELETE", Path: namespace + "/publishers/{id}", Name: "removePublisher", Summary: "Take that back.", Status: 204, handle: (*Handler).removePublisher},
 		{Method: "POST", Path: namespace + "/exchange", Name: "exchangeToken", Summary: "Exchange the identity token of a publisher, which is for the address of this registry, for a token of 15 minutes. It is good for once.", Body: wire.Exchange{}, Answer: wire.Token{}, Status: 201, Errors: []int{503}, open: true, handle: (*Handler).exchange},
@@ -70,8 +70,8 @@ func operations() []route {
 		{Method: "GET", Path: version + "/download", Name: "downloadVersion", Summary: "The zip archive of its files; counted as a download.", Raw: []string{wire.MediaZip}, Errors: []int{410}, handle: (*Handler).downloadVersion},
 		{Method: "GET", Path: version + "/files", Name: "listFiles", Summary: "Its files, by path.", Answer: wire.Page[wire.File]{}, Errors: []int{410}, handle: (*Handler).listFiles},
 		{Method: "GET", Path: version + "/files/{path}", Name: "getFile", Summary: "The bytes of one file; the path may hold slashes.", Raw: []string{"text/plain; charset=utf-8", "application/octet-stream"}, Errors: []int{410}, handle: (*Handler).getFile},
-		{Method: "GET", Path: version + "/report", Name: "getReport", Summary: "What the audit found when it was published: findings, permissions, what was read.", Answer: wire.Report{}, Errors: []int{410}, handle: (*Handler).getReport},
-		{Method: "GET", Path: version + "/diff/{other}", Name: "diffVersions", Summary: "What another version changes.", Answer: wire.Diff{}, Errors: []int{410}, handle: (*Handler).diffVersions},
+		{Method: "GET", Path: version + "/report", Name: "getReport", Summary: "The report of the audit when it was published: findings, permissions, files read.", Answer: wire.Report{}, Errors: []int{410}, handle: (*Handler).getReport},
+		{Method: "GET", Path: version + "/diff/{other}", Name: "diffVersions", Summary: "The changes that another version makes.", Answer: wire.Diff{}, Errors: []int{410}, handle: (*Handler).diffVersions},
 
 		{Method: "GET", Path: root + "/search", Name: "search", Summary: "Skills whose words begin with all words of q, best first, with facets; if there are none, or q is a sentence, those with the words that tell most.", Query: []param{
 			{"q", "string", "Words; each matches as a prefix."}, {"namespace", "string", "Facet."}, {"license", "string", "Facet."}, {"signed", "boolean", "Facet."},
@@ -81,7 +81,7 @@ func operations() []route {
 		{Method: "GET", Path: root + "/tokens", Name: "listTokens", Summary: "Tokens the caller may see, without their text.", Query: page, Answer: wire.Page[wire.Token]{}, handle: (*Handler).listTokens},
 		{Method: "POST", Path: root + "/tokens", Name: "createToken", Summary: "Make a token. Its text is in this answer and nowhere else.", Body: wire.NewToken{}, Answer: wire.Token{}, Status: 201, handle: (*Handler).createToken},
 		{Method: "DELETE", Path: root + "/tokens/{id}", Name: "revokeToken", Summary: "End a token.", Status: 204, handle: (*Handler).revokeToken},
-		{Method: "GET", Path: root + "/queue", Name: "listQueue", Summary: "What waits for a signature or a decision in the namespaces whose drafts the caller sees, the oldest first.", Query: append([]param{{"namespace", "string", "Only of this namespace."}}, page...), Answer: wire.Page[wire.Waiting]{}, handle: (*Handler).listQueue},
+		{Method: "GET", Path: root + "/queue", Name: "listQueue", Summary: "Releases that wait for a signature or a decision in the namespaces whose drafts the caller sees, the oldest first.", Query: append([]param{{"namespace", "string", "Only of this namespace."}}, page...), Answer: wire.Page[wire.Waiting]{}, handle: (*Handler).listQueue},
 		{Method: "GET", Path: root + "/audit", Name: "listEvents", Summary: "The audit trail, newest first.", Query: []param{
 			{"namespace", "string", "Of the target."}, {"account", "string", "Who did it."}, {"action", "string", "What was done."},
 			{"before", "integer", "Events with smaller ids: next of the page before."}, {"limit", "integer", "How many, 1 to 100; 50 if not given."},
