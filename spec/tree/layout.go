@@ -460,7 +460,7 @@ func (l *layouter) limits() string {
 	return "the tree has more than " + strconv.Itoa(l.limit) + " nodes; the rest is not read"
 }
 
-var tooDeep = "the tree is more than " + strconv.Itoa(MaxDepth) + " levels deep; what is deeper is not read"
+var tooDeep = "the tree is more than " + strconv.Itoa(MaxDepth) + " levels deep; deeper steps are not read"
 
 // continues adds a line to the newest node.
 func (l *layouter) continues(i int, text string) {
@@ -500,10 +500,10 @@ func (l *layouter) tellStray() {
 		return
 	}
 	if text := trim(l.page.text(i)); isNumbered(text) {
-		l.report(&l.numbers, i, 1, ruleStray, diag.SeverityError, "a numbered line is no step of a tree, and nothing would do it: write * for the number")
+		l.report(&l.numbers, i, 1, ruleStray, diag.SeverityError, "a numbered line is not a step of a tree, so nothing would run it: write * for the number")
 		return
 	}
-	l.report(&l.strays, i, 1, ruleStray, diag.SeverityError, "the line stands among the steps and belongs to none, so that nothing would do it: begin it with *, or indent it below its step")
+	l.report(&l.strays, i, 1, ruleStray, diag.SeverityError, "the line stands among the steps and belongs to none, so nothing would run it: begin it with *, or indent it below its step")
 }
 
 // isQuotedStep reports whether a quote has the bullet of a step in it.

@@ -44,7 +44,7 @@ func (l *loader) near(p *page) {
 	}
 	if i := p.firstStep(0, len(p.lines), false); i >= 0 {
 		l.skill.Findings = append(l.skill.Findings, p.finding(i, 1, ruleNear, diag.SeverityError,
-			"this line is a step of a tree, and the skill has none, so that it would be text for a model: write ## Tree above the steps"))
+			"this line is a step of a tree, and the skill has no tree, so it would be text for a model: write ## Tree above the steps"))
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *checker) nearCondition(n *tree.Node) bool {
 	if meant == n.Cond || cond.Model(cond.Parse(meant)) {
 		return false
 	}
-	c.report(NearStep, n.Pos, "what stands in the condition is no operator, and no value, so that a model would decide: write "+word(n)+" << "+diag.Clip(meant, 80))
+	c.report(NearStep, n.Pos, "the condition holds text that is neither an operator nor a value, so a model would decide: write "+word(n)+" << "+diag.Clip(meant, 80))
 	return true
 }
 
@@ -132,9 +132,9 @@ func (c *checker) nearCase(n *tree.Node) bool {
 	free := blank(n.Cond, "\"'`")
 	switch {
 	case strings.ContainsAny(free, "\"“”„") || strings.HasPrefix(free, "'") || strings.HasPrefix(free, "‘"):
-		c.report(NearStep, n.Pos, "the case has a quote without its end, or one of another kind, so that nothing equals it: write CASE << \"text\"")
+		c.report(NearStep, n.Pos, "the case has a quote without its end, or one of another kind, so nothing equals it: write CASE << \"text\"")
 	case strings.ContainsAny(free, "|<>‹›«»"):
-		c.report(NearStep, n.Pos, "the case holds a sign that is none of its value, so that nothing equals it: write CASE << value, and what follows on a line of its own")
+		c.report(NearStep, n.Pos, "the case holds a sign that is not part of its value, so nothing equals it: write CASE << value, and the step on a line of its own")
 	default:
 		return false
 	}

@@ -75,7 +75,7 @@ func (c *checker) sections() {
 		seen[k] = true
 		switch {
 		case k == 0:
-			c.report(SectionName, sec.Pos, "the section "+diag.Clip(sec.Title, 60)+" is none of Agent, Tree, Rules and Response: it is prose for the model")
+			c.report(SectionName, sec.Pos, "the section "+diag.Clip(sec.Title, 60)+" is not Agent, Tree, Rules or Response: it is prose for the model")
 		case k < last && !disordered:
 			disordered = true
 			c.report(SectionName, sec.Pos, "sections stand in the order Agent, Tree, Rules, Response")

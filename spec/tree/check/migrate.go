@@ -114,7 +114,7 @@ func (m *migration) definition() (out []Rewrite, why string) {
 		op := s.Op(m.agent.Op)
 		switch {
 		case op == nil:
-			return nil, "it executes " + m.agent.Op + ", which is no op of this skill"
+			return nil, "it executes " + m.agent.Op + ", which is not an op of this skill"
 		case slices.ContainsFunc(op.Params, func(p tree.Param) bool { return !p.Optional }):
 			return nil, m.agent.Op + " has inputs, and the section gives it none"
 		case m.called(op.Name):

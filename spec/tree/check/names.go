@@ -203,7 +203,7 @@ func (c *checker) nobodyBinds(b *body, n *tree.Node, name string) {
 	shown := diag.Clip(name, 60)
 	message := "nothing binds " + shown + ": bind it first, or write \"" + shown + "\" if it is a text"
 	if word, dollar := strings.CutPrefix(name, "$"); dollar {
-		message = shown + " is no name, since only $ARGUMENTS has a dollar sign: write " + diag.Clip(word, 60) + ", or \"" + shown + "\" if it is a text"
+		message = shown + " is not a name, since only $ARGUMENTS has a dollar sign: write " + diag.Clip(word, 60) + ", or \"" + shown + "\" if it is a text"
 	} else if near := c.meantBy(root(name)); near != "" {
 		message = "nothing binds " + shown + ": did you mean " + diag.Clip(near, 60) + "?"
 	}

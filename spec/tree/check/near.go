@@ -78,7 +78,7 @@ func (c *checker) nearStep(n *tree.Node) bool {
 	kind, rest, caps := begins(n.Text)
 	if kind == tree.Prose {
 		if k := disguised(n.Text); k != tree.Prose {
-			c.report(NearStep, n.Pos, "the line seems to begin with "+k.String()+", and is no step of that kind, so that it would be text for a model: write "+k.String()+" as its first word")
+			c.report(NearStep, n.Pos, "the line seems to begin with "+k.String()+", but is not a step of that kind, so it would be text for a model: write "+k.String()+" as its first word")
 			return true
 		}
 		return c.nearCall(n)
@@ -87,7 +87,7 @@ func (c *checker) nearStep(n *tree.Node) bool {
 	if !caps && len(n.Children) == 0 && sentence(kind, rest) {
 		return false
 	}
-	f := c.report(NearStep, n.Pos, "the line begins with "+kind.String()+" and is no step of that kind, so that what it decides would not count: write "+diag.Clip(meantLine(kind, tight), 100))
+	f := c.report(NearStep, n.Pos, "the line begins with "+kind.String()+" but is not a step of that kind, so its decision would not count: write "+diag.Clip(meantLine(kind, tight), 100))
 	if strings.HasPrefix(tight, "<<") {
 		f.Fix = c.replace(n, "write "+kind.String(), func(old string) (string, bool) {
 			_, tail, _ := begins(old)
@@ -142,7 +142,7 @@ func meantLine(k tree.Kind, text string) string {
 func (c *checker) nearCall(n *tree.Node) bool {
 	name := capitals(n.Text)
 	if first, _, _ := strings.Cut(strings.TrimLeft(n.Text[name:], " "), " "); name > 0 && n.Text[0] >= 'A' && half[first] != "" {
-		c.report(NearStep, n.Pos, "half an operator, "+first+", stands behind "+diag.Clip(n.Text[:name], 60)+", so that it is no call: write "+half[first])
+		c.report(NearStep, n.Pos, "half an operator, "+first+", stands behind "+diag.Clip(n.Text[:name], 60)+", so it is not a call: write "+half[first])
 		return true
 	}
 	if c.lowerCall(n) || c.mixedCall(n) {

@@ -99,7 +99,7 @@ func (c *checker) options(n *tree.Node) {
 		case n.Kind == tree.Switch && child.Kind != tree.Case && child.Kind != tree.Default && !branch(child.Kind):
 			c.report(Chain, child.Pos, "only CASE and DEFAULT stand below SWITCH")
 		case n.Kind == tree.Ask && !isOption(n, child) && !branch(child.Kind):
-			c.report(Chain, child.Pos, "what stands below ASK starts with one of its options")
+			c.report(Chain, child.Pos, "a step below ASK starts with one of its options")
 		}
 	}
 }

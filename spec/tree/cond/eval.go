@@ -345,7 +345,7 @@ func (v *evaluation) greater(e Greater) (bool, error) {
 	case numbers:
 		return (num[0] > num[1]) != e.Not, nil
 	}
-	return false, undecided("condition %q orders what is neither two versions nor two numbers", e.Text)
+	return false, undecided("condition %q orders values that are neither two versions nor two numbers", e.Text)
 }
 
 func (v *evaluation) outcome(e Outcome) (bool, error) {
