@@ -52,7 +52,7 @@ func checkAdvisory(a meta.Advisory) error {
 		return bad("%q cannot be the id of an advisory: it has letters, digits and hyphens", diag.Brief(a.ID, 64))
 	}
 	if _, err := constraint(a); err != nil {
-		return bad("%q are no versions: %w", a.Versions, err)
+		return bad("%q does not name versions: %w", a.Versions, err)
 	}
 	if _, err := semver.StrictNewVersion(a.Fixed); a.Fixed != "" && err != nil {
 		return bad("%q is not a semantic version", diag.Brief(a.Fixed, 40))

@@ -254,7 +254,7 @@ func (g *Registry) DeleteBlob(ctx context.Context, who Caller, repo string, d bl
 			return err
 		}
 		if !a.ns.Policy.AcceptAny {
-			return diag.New(diag.Refused, "denied", "what was published in %s stays; skl yank hides a release", repo)
+			return diag.New(diag.Refused, "denied", "releases published in %s stay; skl yank hides one", repo)
 		}
 		err = tx.UnlinkBlob(ctx, repo, d.String())
 		if errors.Is(err, meta.ErrNotFound) {

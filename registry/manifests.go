@@ -399,7 +399,7 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 		return Pushed{}, diag.New(diag.Misuse, "denied", "a tag in %s is a version of the skill; push what refers to another manifest by digest", m.Repo)
 	}
 	if m.ArtifactType == oci.ArtifactReport {
-		return Pushed{}, diag.New(diag.Refused, "denied", "what an audit found is written by the registry itself, so %s cannot be pushed", m.ArtifactType)
+		return Pushed{}, diag.New(diag.Refused, "denied", "reports of an audit are written by the registry itself, so %s cannot be pushed", m.ArtifactType)
 	}
 	p := Pushed{Digest: m.Digest, Subject: m.Subject}
 	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
@@ -494,7 +494,7 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 			return diag.New(diag.Refused, "denied", "%s is published and stays; skl yank hides a release", digest)
 		}
 		if !a.ns.Policy.AcceptAny && m.ArtifactType == oci.ArtifactReport {
-			return diag.New(diag.Refused, "denied", "%s is what the audit found in %s, and stays", digest, m.Subject)
+			return diag.New(diag.Refused, "denied", "%s is the audit report of %s, and stays", digest, m.Subject)
 		}
 		if a.ns.Policy.AcceptAny || m.Subject != "" {
 			err = tx.DeleteManifest(ctx, repo, m.Digest)

@@ -183,7 +183,7 @@ func (g *Registry) reported(ctx context.Context, r meta.Release) (whole bool) {
 // Report is what the audit found in a release.
 func (g *Registry) Report(ctx context.Context, r meta.Release) (wire.Report, error) {
 	if r.Report == "" {
-		return wire.Report{}, diag.New(diag.Misuse, "not_found", "%s@%s was published before this registry audited what it takes", r.Repo(), r.Version)
+		return wire.Report{}, diag.New(diag.Misuse, "not_found", "%s@%s was published before this registry audited releases", r.Repo(), r.Version)
 	}
 	return g.report(r)
 }
@@ -197,7 +197,7 @@ func (g *Registry) report(r meta.Release) (out wire.Report, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return wire.Report{}, diag.New(diag.Failed, "corrupt", "what the audit of %s@%s found cannot be read: %w", r.Repo(), r.Version, err)
+		return wire.Report{}, diag.New(diag.Failed, "corrupt", "the report of the audit of %s@%s cannot be read: %w", r.Repo(), r.Version, err)
 	}
 	return out, nil
 }

@@ -74,7 +74,7 @@ func oneCommit(out *lock.Lock, sides ...*lock.Lock) error {
 				continue // it was so before
 			}
 			return diag.New(diag.Refused, CodeMoved, "%s %s is %s, which its tag named before it moved, and %s is %s", old.Name, diag.Printable(old.Version), pinText(old), now.Name, pinText(now)).
-				Hint("to take what the tag names now: skl lock --upgrade %s --accept %s", old.Name, AcceptMoved)
+				Hint("to take the release that the tag names now: skl lock --upgrade %s --accept %s", old.Name, AcceptMoved)
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func (e *MergedEntry) choose(wants []Named, i int, was *lock.Skill, anew bool) e
 	case c < 0:
 		e.Took = e.Theirs
 	default:
-		return diag.New(diag.Refused, CodeMoved, "%s %s is %s in what is ours, and %s in what is theirs", e.Name, diag.Printable(e.Ours.Version), pinText(e.Ours), pinText(e.Theirs)).
+		return diag.New(diag.Refused, CodeMoved, "%s %s is %s in ours, and %s in theirs", e.Name, diag.Printable(e.Ours.Version), pinText(e.Ours), pinText(e.Theirs)).
 			Hint("to ask its source which it is: skl lock --upgrade %s", e.Name)
 	}
 	return nil
@@ -197,7 +197,7 @@ func MergeApart(base, ours, theirs *lock.Lock) (*lock.Lock, []MergedEntry, error
 	Prune(wants, l)
 	Settle(wants, l)
 	if stale := Stale(wants, l); len(stale) > 0 {
-		return nil, nil, diag.New(diag.Unmet, "stale_lock", "what skills require of each other differs: %s", strings.Join(stale, ", "))
+		return nil, nil, diag.New(diag.Unmet, "stale_lock", "the requirements of skills differ: %s", strings.Join(stale, ", "))
 	}
 	return l, told, nil
 }

@@ -110,7 +110,7 @@ func Needs(own, apm []byte, doc *skill.Document) ([]Need, error) {
 				n.Name = nameIn(r)
 				n.place(Want{Ref: r}, word)
 			case strings.ContainsAny(word, "/:"):
-				n.Not = diag.Printable(word) + " is no reference that a skill can be found by"
+				n.Not = diag.Printable(word) + " is not a reference to a skill"
 			}
 			add(n, true)
 		}
@@ -120,7 +120,7 @@ func Needs(own, apm []byte, doc *skill.Document) ([]Need, error) {
 			}
 			words, ok := f.Value.Words()
 			if !ok {
-				return nil, diag.New(diag.Failed, "unreadable", "toolhive.requires is no list of references")
+				return nil, diag.New(diag.Failed, "unreadable", "toolhive.requires is not a list of references")
 			}
 			for _, word := range words {
 				add(foreign(word, skill.FileName), false)
@@ -227,7 +227,7 @@ func foreign(word, file string) Need {
 	if r, err := ref.Parse(text); err == nil && text != "" {
 		n.Name, n.Want.Ref = nameIn(r), r
 	} else {
-		n.Not = diag.Printable(word) + " is no reference that a skill can be found by"
+		n.Not = diag.Printable(word) + " is not a reference to a skill"
 	}
 	return n
 }
@@ -294,7 +294,7 @@ func requires(doc *skill.Document) (words []string, err error) {
 	text, _ := doc.Meta("skl-requires")
 	if strings.HasPrefix(text, "[") {
 		if json.Unmarshal([]byte(text), &words) != nil {
-			return nil, diag.New(diag.Failed, "unreadable", "skl-requires is no list of references")
+			return nil, diag.New(diag.Failed, "unreadable", "skl-requires is not a list of references")
 		}
 		return words, nil
 	}

@@ -73,7 +73,7 @@ func (p Params) check() error {
 }
 
 func badChoice(field, value string, choices ...string) error {
-	err := diag.New(diag.Misuse, "invalid_request", "%s is %s, which is none of %s", field, quote(value), strings.Join(choices, ", "))
+	err := diag.New(diag.Misuse, "invalid_request", "%s is %s, not one of %s", field, quote(value), strings.Join(choices, ", "))
 	if near := spell.Nearest(value, choices, 1); len(near) > 0 {
 		return err.Meant(near...).Hint("did you mean %q?", near[0])
 	}

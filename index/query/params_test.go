@@ -157,9 +157,9 @@ func TestCompileErrors(t *testing.T) {
 			`both at once: query with (intersect …), such as (intersect (grep "words") (literal "text"))`},
 		{"literal and regex", P{Literal: "a", Regex: "b"}, "invalid_request", "literal and regex exclude each other",
 			`both at once: query with (intersect …), such as (intersect (grep "words") (literal "text"))`},
-		{"an unknown kind", P{Symbol: "a", Kind: "definitions"}, "invalid_request", `kind is "definitions", which is none of definition, reference, any`, `did you mean "definition"?`},
-		{"a kind of its own", P{Symbol: "a", Kind: "xyz"}, "invalid_request", `kind is "xyz", which is none of definition, reference, any`, `leave kind out for any`},
-		{"an unknown match", P{Pattern: "a", Match: "every"}, "invalid_request", `match is "every", which is none of any, all`, `leave match out for any`},
+		{"an unknown kind", P{Symbol: "a", Kind: "definitions"}, "invalid_request", `kind is "definitions", not one of definition, reference, any`, `did you mean "definition"?`},
+		{"a kind of its own", P{Symbol: "a", Kind: "xyz"}, "invalid_request", `kind is "xyz", not one of definition, reference, any`, `leave kind out for any`},
+		{"an unknown match", P{Pattern: "a", Match: "every"}, "invalid_request", `match is "every", not one of any, all`, `leave match out for any`},
 		{"kind without symbol", P{Kind: "definition"}, "invalid_request", `kind "definition" needs symbol, parent or pattern`, ""},
 		{"reference without symbol", P{Kind: "reference", Parent: "A"}, "invalid_request", `kind "reference" needs symbol`, "leave kind out to search by parent"},
 		{"definition of a section", P{Kind: "definition", Section: "A"}, "invalid_request", `kind "definition" needs symbol, parent or pattern`, "leave kind out to search by section"},
@@ -176,7 +176,7 @@ func TestCompileErrors(t *testing.T) {
 		{"a large budget", P{Pattern: "a", ExpandBudget: 1<<20 + 1}, "invalid_request", "expand_budget is 1048577, which is not from 0 to 1048576", ""},
 		{"a wrong glob", P{Pattern: "a", Glob: "[a"}, "glob_pattern", `the glob "[a" has a [ without its ] at byte 1`, `write \[ for the character`},
 		{"a wrong expression", P{Query: "(grep"}, "query_parse", "grep lacks a text in double quotes at line 1, column 6 (byte 5)", ""},
-		{"a terminal escape", P{Pattern: "a", Kind: "\x1b[2J"}, "invalid_request", `kind is "\x1b[2J", which is none of definition, reference, any`, "leave kind out for any"},
+		{"a terminal escape", P{Pattern: "a", Kind: "\x1b[2J"}, "invalid_request", `kind is "\x1b[2J", not one of definition, reference, any`, "leave kind out for any"},
 	}
 	for _, test := range tests {
 		q, err := test.params.Compile()
@@ -400,5 +400,5 @@ func ExampleParams_Compile() {
 	fmt.Println(err)
 	// Output:
 	// (in-file "src/**" (grep "token")) 5 <nil>
-	// kind is "definitions", which is none of definition, reference, any
+	// kind is "definitions", not one of definition, reference, any
 }

@@ -314,7 +314,7 @@ func (l LeftOut) Note(divided bool) string {
 		shown[i] = diag.Printable(shown[i])
 	}
 	say(n, "file", "as keys, passwords and links from outside are not: "+strings.Join(shown, ", ")+more)
-	say(l.Odd, "file", "for control characters, or bytes that are no text, in their names")
+	say(l.Odd, "file", "for control characters, or bytes that are not text, in their names")
 	say(l.Unreadable, "folder", "being unreadable here")
 	if divided {
 		say(l.TooLarge, "file", "being too large; literal and regex search them")

@@ -160,7 +160,7 @@ func handleProblem(failed []query.Failure) *Problem {
 	if p.Code == codeHandle {
 		p.Message = "no handle " + list
 	} else {
-		p.Message = "what the handle stands for has changed: " + list
+		p.Message = "the text of the handle has changed: " + list
 	}
 	return p
 }

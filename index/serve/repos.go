@@ -124,7 +124,7 @@ func (s *repos) get(id string) (Repo, error) {
 		}
 	}
 	if id == "" {
-		return Repo{}, diag.New(diag.Misuse, codeInvalid, "repo is missing").Hint("POST /repos/add gives a repo_id")
+		return Repo{}, diag.New(diag.Misuse, codeInvalid, "repo is missing").Hint("POST /repos/add returns a repo_id")
 	}
 	return Repo{}, noRepo(id)
 }

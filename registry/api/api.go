@@ -141,7 +141,7 @@ func (m methodsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt, ok := m.methods[method]
 	if !ok {
 		w.Header().Set("Allow", allow(m.methods))
-		m.h.fail(w, r, problem("method_not_allowed", "this path does not take %s", printable(r.Method)))
+		m.h.fail(w, r, problem("method_not_allowed", "this path does not accept %s", printable(r.Method)))
 		return
 	}
 	who, err := m.h.Caller(r)

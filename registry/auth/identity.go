@@ -87,7 +87,7 @@ func refuse(format string, args ...any) *diag.Error {
 func ParseIdentity(text string) (IdentityToken, error) {
 	parts := strings.Split(text, ".")
 	if len(text) > maxIdentity || len(parts) != 3 {
-		return IdentityToken{}, refuse("it is no signed JSON Web Token")
+		return IdentityToken{}, refuse("it is not a signed JSON Web Token")
 	}
 	var raw [3][]byte
 	for i, part := range parts {

@@ -254,7 +254,7 @@ func (l *Log) named(err error) error {
 	}
 	e.Message = l.client.Host() + ": " + e.Message
 	if e.Class == diag.Refused && len(e.Hints) == 0 {
-		e.Hint("ask who runs %s; what was seen before is in %s", l.client.URL(), filepath.Join(l.dir, "checkpoint"))
+		e.Hint("ask the people who run %s; the log seen before is in %s", l.client.URL(), filepath.Join(l.dir, "checkpoint"))
 	}
 	return e
 }

@@ -128,7 +128,7 @@ func (o *OCI) warned(t Target, resp *http.Response) {
 }
 
 func mismatch(t Target, d digest.Digest) error {
-	return diag.New(diag.Refused, oci.CodeDigest, "%s: what is served as %s has another digest", t, diag.Printable(d.String()))
+	return diag.New(diag.Refused, oci.CodeDigest, "%s: the content served as %s has another digest", t, diag.Printable(d.String()))
 }
 
 // broken is the error of an answer that broke off.

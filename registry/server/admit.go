@@ -30,7 +30,7 @@ func admitBy(path, url string) (func(meta.Release, wire.Report) error, error) {
 	f.Policy = "registry"
 	p := &policy.Policy{Files: []*policy.File{f}}
 	if n := p.Needs(); n.Age || n.Masks {
-		return nil, invalid(path, 0, 0, "min_age and shadowing are about what is installed, so a registry cannot judge them")
+		return nil, invalid(path, 0, 0, "min_age and shadowing are about installed skills, so a registry cannot judge them")
 	}
 	return func(r meta.Release, report wire.Report) error {
 		if err := f.Current(time.Now()); err != nil {

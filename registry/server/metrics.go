@@ -37,7 +37,7 @@ func newMetrics(s *Server) *metrics {
 			m.bytes.family("skl_registry_body_bytes_total", "Bytes of bodies, in and out."),
 			one("skl_registry_blobs", "gauge", "Blobs in the store, as of the last gc or the start.", float64(m.blobs.Load())),
 			one("skl_registry_blob_bytes", "gauge", "Bytes of blobs in the store, as of the last gc or the start.", float64(m.blobSize.Load())),
-			m.gc.family("skl_registry_gc_total", "What garbage collection did since the start: runs, failures, and how much it removed."),
+			m.gc.family("skl_registry_gc_total", "Garbage collection since the start: runs, failures, and how much it removed."),
 			one("skl_registry_gc_last_seconds", "gauge", "When gc ended last, in seconds since 1970; 0 before the first run.", float64(m.gcLast.Load())),
 			one("skl_registry_db_bytes", "gauge", "Size of the metadata store.", s.databaseSize()),
 			one("skl_registry_connections", "gauge", "Connections that are open.", float64(s.gate.Open())),

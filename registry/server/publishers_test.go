@@ -157,9 +157,9 @@ func TestIdentityRefused(t *testing.T) {
 		{"for a namespace that is not there", "nowhere", sign(nil), "no publisher of namespace nowhere is bound to"},
 		{"changed", "acme", parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"`+one.URL+`"}`)) + "." + parts[2], "its signature is not that"},
 		{"cut", "acme", parts[0] + "." + parts[1] + ".", "its signature is not that"},
-		{"no token", "acme", "hello", "it is no signed JSON Web Token"},
+		{"no token", "acme", "hello", "it is not a signed JSON Web Token"},
 		{"no JSON", "acme", "e30.e30e.e30", "it is damaged"},
-		{"nothing", "acme", "", "it is no signed JSON Web Token"},
+		{"nothing", "acme", "", "it is not a signed JSON Web Token"},
 	} {
 		s.refused(c.name, c.namespace, c.token, c.words)
 	}

@@ -105,7 +105,7 @@ func (s *Server) background(ctx context.Context) {
 				s.logger.Warn("download counts are not written; they are kept", "error", err)
 			}
 			if err := s.probeLog(ctx); err != nil && ctx.Err() == nil {
-				s.logger.Error("the log is not what was signed", "error", err)
+				s.logger.Error("the log is not the one that was signed", "error", err)
 			}
 		case <-look.C:
 			if s.pair != nil && s.pair.changed() {

@@ -11,7 +11,7 @@ import (
 func Template(c Config) []byte {
 	t := new(template)
 	t.b.WriteString("# A registry of skills. Start it with: skl registry serve --config registry.toml\n# Lines that begin with # show what holds without them.\n\n")
-	t.text("name", c.Name, "Skills", "what people call it")
+	t.text("name", c.Name, "Skills", "its name for people")
 	t.text("url", c.URL, "https://skills.example", "as clients reach it; behind a proxy it must be set")
 	t.text("addr", c.Addr, DefaultAddr, "to listen on; other addresses than loopback need TLS")
 	t.text("data", c.Data, "/var/lib/skl-registry", "the directory of everything that is kept; back it up with: skl registry backup")
@@ -41,12 +41,12 @@ func Template(c Config) []byte {
 	t.b.WriteString("# Connections of one address at once; with proxy = true, requests under way of one address that the proxy names.\n")
 	t.number("connections", c.Limits.Connections, DefaultLimits().Connections)
 
-	t.table("scan", "Every release is audited. What is certain to be malicious is refused, and with findings of this severity it waits for a\n# decision. A program can judge it beside that: it gets the path of its zip archive as last\n# argument. Status 0 lets it pass, 3 holds it in quarantine, 4 refuses it; its first line of output says why.")
+	t.table("scan", "Every release is audited. Content that is certain to be malicious is refused; a release with findings of this severity waits for a\n# decision. A program can judge it beside that: it gets the path of its zip archive as last\n# argument. Status 0 lets it pass, 3 holds it in quarantine, 4 refuses it; its first line of output says why.")
 	t.text("hold", string(c.Scan.Hold), "high", "low, medium, high or none")
 	t.list("command", c.Scan.Command, "")
 	t.span("timeout", c.Scan.Timeout, "1m0s", "")
 
-	t.table("publishers", "Who may vouch for jobs of a CI that publish without a stored secret, besides GitHub and gitlab.com.")
+	t.table("publishers", "Issuers that may vouch for jobs of a CI that publish without a stored secret, besides GitHub and gitlab.com.")
 	t.list("issuers", c.Publishers.Issuers, "")
 	t.text("ca", c.Publishers.CA, "ca.pem", "of their certificates, if that is not one of the system's")
 
@@ -55,7 +55,7 @@ func Template(c Config) []byte {
 
 	t.table("gc", "")
 	t.span("every", c.GC.Every, "1h0m0s", "")
-	t.span("grace", c.GC.Grace, "24h0m0s", "what is younger is never removed")
+	t.span("grace", c.GC.Grace, "24h0m0s", "younger content is never removed")
 	return []byte(t.b.String())
 }
 

@@ -196,7 +196,7 @@ func (a *arguer) words(words []string) (map[string]any, error) {
 		values[name], loose = v, loose[1:]
 	}
 	if len(loose) > 0 {
-		return nil, fmt.Errorf("argument %q has no place: quote what belongs together, or give it as NAME=VALUE", diag.Clip(loose[0], 60))
+		return nil, fmt.Errorf("argument %q has no place: quote words that belong together, or give it as NAME=VALUE", diag.Clip(loose[0], 60))
 	}
 	return values, nil
 }

@@ -45,7 +45,7 @@ func digestOf(s *tree.Skill) (string, error) {
 		}
 	}
 	if e, ok := diag.Own(err); ok && e.Code == bundle.CodePathGit {
-		err = e.Hint("move it out of the skill: what is in .git has no digest, so that nobody can agree to it")
+		err = e.Hint("move it out of the skill: files in .git have no digest, so nobody can agree to them")
 	}
 	return "", fmt.Errorf("reading the skill %s: %w", s.Name, err)
 }

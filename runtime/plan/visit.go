@@ -296,7 +296,7 @@ func (w *walker) enter(in Callee, n *tree.Node, path string, c Callee, isolated 
 		if entries < maxEntries {
 			why = fmt.Sprintf(" is called inside %d ops", maxOps)
 		}
-		w.at(in, n, path, "note", "", c.Op.Name+why+"; what it does further inside is not listed")
+		w.at(in, n, path, "note", "", c.Op.Name+why+"; its further steps are not listed")
 		w.forgetOp(c.Op)
 		return toNext
 	}

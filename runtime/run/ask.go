@@ -213,7 +213,7 @@ func (s *session) overruled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(s.held)) {
-		err := diag.New(diag.Misuse, CodeAnswered, "the answer for %q is %q since before the run was gone on with, and no other counts", diag.Clip(diag.Printable(key), 80), diag.Clip(diag.Printable(s.held[key]), 80)).
+		err := diag.New(diag.Misuse, CodeAnswered, "the answer to %q is %q already, and cannot be changed", diag.Clip(diag.Printable(key), 80), diag.Clip(diag.Printable(s.held[key]), 80)).
 			Hint("skl run %s, to start anew", s.called())
 		return suspendSignal{message: err.Message, err: err}
 	}

@@ -217,7 +217,7 @@ func (s *session) cut(e effect, what string, cause error) error {
 	if e.gives != "" {
 		done += "=VALUE"
 	}
-	stopped := diag.New(diag.NeedsInput, CodeUnfinished, "%s was stopped in the middle when %s, at node %s (visit %s): what it did until then stays", what, why, e.node, e.path).
+	stopped := diag.New(diag.NeedsInput, CodeUnfinished, "%s was stopped in the middle when %s, at node %s (visit %s): its work until then stays", what, why, e.node, e.path).
 		Hint("%s", s.again("--rerun", e.path)+more+", if it may run again").
 		Hint("%s", s.again("--done", done)+more+", if it did all that it should")
 	stopped.Err = cause

@@ -79,7 +79,7 @@ func (r *Result) refused(whole bool) {
 		case d.Tree:
 			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without a "+d.Tool+" of its tree, at "+d.Node)
 		case whole:
-			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without a call of "+diag.Clip(d.Tool, 60)+", which was not let through")
+			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without a call of "+diag.Clip(d.Tool, 60)+", which was denied")
 		}
 	}
 }

@@ -178,7 +178,7 @@ func (r *Result) Mended(name func(path string) string) string {
 		text = "it was restored, but for " + strings.Join(left[:min(len(left), 10)], ", ")
 	}
 	if r.Aside != "" {
-		text += "; what was there instead is in " + r.Aside
+		text += "; the files that were there instead are in " + r.Aside
 	}
 	return text
 }

@@ -293,7 +293,7 @@ func (d *Dispatcher) scriptHandler() *handler {
 func (d *Dispatcher) scriptUse(path string) *use {
 	u := &use{detail: path, parts: []string{strings.ReplaceAll(path, " ", string(markBlank))}, matches: matchCommand, runs: true}
 	if len(d.harmlessOnly()) > 0 {
-		u.opaque = diag.New(diag.Refused, CodeDenied, "what a script does is not known beforehand")
+		u.opaque = diag.New(diag.Refused, CodeDenied, "the actions of a script are not known beforehand")
 	}
 	return u
 }

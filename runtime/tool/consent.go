@@ -154,7 +154,7 @@ func (c *core) effectOpen(e Effect, h *handler) (granted bool, by string, err er
 	if c.config.Remembered != nil && c.config.Digest != "" {
 		yes, err := c.config.Remembered.Consented(c.config.Digest, e)
 		if err != nil {
-			return false, "", diag.New(diag.Failed, CodeEffect, "reading what was agreed to: %w", err)
+			return false, "", diag.New(diag.Failed, CodeEffect, "reading earlier answers: %w", err)
 		}
 		if yes && !c.now(e) {
 			return true, run.LeaveKept, nil
@@ -256,7 +256,7 @@ func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error 
 	u.did.Leave = run.LeavePerson
 	if answer == Always && c.config.Remembered != nil && c.config.Digest != "" {
 		if err := c.config.Remembered.Remember(c.config.Digest, e); err != nil {
-			return diag.New(diag.Failed, CodeEffect, "remembering what was agreed to: %w", err)
+			return diag.New(diag.Failed, CodeEffect, "remembering the answer: %w", err)
 		}
 	}
 	return nil

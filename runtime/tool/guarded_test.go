@@ -85,7 +85,7 @@ func TestChangedIsAnError(t *testing.T) {
 		t.Errorf("%q, %v", text, denied)
 	}
 	result = sandbox.Result{Restored: []string{filepath.Join(result.Changed[0])}, Aside: "/tmp/kept"}
-	partly := "; it was restored, but for CLAUDE.md; what was there instead is in /tmp/kept"
+	partly := "; it was restored, but for CLAUDE.md; the files that were there instead are in /tmp/kept"
 	if text, denied := call(d, "bash", "command", "true"); denied || !strings.HasSuffix(text, partly) {
 		t.Errorf("%q, %v", text, denied)
 	}
@@ -145,7 +145,7 @@ func TestNothingStays(t *testing.T) {
 		t.Error(text)
 	}
 	os.Remove(filepath.Join(work, "mine.code-workspace"))
-	if text, _ := call(d, "bash", "command", "echo x > AGENTS.md"); !strings.Contains(text, "AGENTS.md; all of it was restored; what was there instead is in "+aside) {
+	if text, _ := call(d, "bash", "command", "echo x > AGENTS.md"); !strings.Contains(text, "AGENTS.md; all of it was restored; the files that were there instead are in "+aside) {
 		t.Error(text)
 	}
 	entries, err := os.ReadDir(work)

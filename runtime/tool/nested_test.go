@@ -159,7 +159,7 @@ func TestNoGitOfASkill(t *testing.T) {
 	own := filepath.Join(work, ".agents", "skills", "pdf")
 	put(t, filepath.Join(own, ".git", "x"), "SECRET\n")
 	for _, path := range []string{"skill:.git/x", "skill:references/../.git/x", filepath.Join(own, ".git", "x")} {
-		if text, denied := call(d, "read", "path", path); !denied || !strings.Contains(text, "no file of the skill") {
+		if text, denied := call(d, "read", "path", path); !denied || !strings.Contains(text, "not a file of the skill") {
 			t.Errorf("read %s: %q", path, text)
 		}
 	}

@@ -232,7 +232,7 @@ func (t *tree) find(path string) (*place, error) {
 	err := w.run(strings.Split(path, "/"))
 	if err == nil && t.readOnly && slices.ContainsFunc(strings.Split(w.place.rel(), "/"), isDotGit) {
 		// A digest does not cover .git: files there could change after a person agreed, and nobody would see it.
-		err = diag.New(diag.Refused, CodeProtected, "%q is no file of the skill: what is in .git belongs to no digest", diag.Printable(given))
+		err = diag.New(diag.Refused, CodeProtected, "%q is not a file of the skill: no digest covers .git", diag.Printable(given))
 	}
 	if err != nil {
 		w.place.close()

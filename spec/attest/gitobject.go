@@ -165,7 +165,7 @@ func (v *Verifier) gitSigned(out *Verdict, e *gitEvidence, subject *Subject) *re
 	case e.Kind != "commit" && e.Kind != "tag":
 		return malformed("it is not a commit or tag")
 	case !ok:
-		return refuse(WrongDigest, "it is a %s of git, and the release is none", e.Kind)
+		return refuse(WrongDigest, "it is a %s of git, and the release is not", e.Kind)
 	}
 	o, no := parseGitObject(e.Kind, e.Object)
 	if no != nil {

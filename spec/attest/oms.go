@@ -272,7 +272,7 @@ func (st *Statement) covers(files []omsFile) *refusal {
 	for _, r := range p.Resources {
 		raw, err := hex.DecodeString(r.Digest)
 		if err != nil || len(raw) != sha256.Size {
-			return refuse(Malformed, "the digest of %q is none", diag.Printable(r.Name))
+			return refuse(Malformed, "the digest of %q is not valid", diag.Printable(r.Name))
 		}
 		h.Write(raw)
 	}

@@ -315,7 +315,7 @@ func (h *zipHeader) checkDescriptor(r io.ReaderAt, at int64, wide bool) (end int
 		return 0, damaged(err)
 	}
 	if !bytes.Equal(got, narrow) {
-		return 0, refuse(CodeSize, "%q has two sizes or checksums: what stands behind its data differs from the directory", h.name)
+		return 0, refuse(CodeSize, "%q has two sizes or checksums: the descriptor after its data differs from the directory", h.name)
 	}
 	return at + int64(len(got)), nil
 }

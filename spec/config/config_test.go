@@ -107,7 +107,7 @@ func TestParseRefuses(t *testing.T) {
 		{"sandbox that is none", "[run]\nsandbox = \"maybe\"\n", "config.toml:2:11", "auto, strict or off"},
 		{"mcp server without a way in", "[mcp.a]\nenv = [\"X\"]\n", "config.toml:1:6", "command or a url"},
 		{"mcp server with two", "[mcp.a]\ncommand = [\"x\"]\nurl = \"https://a\"\n", "config.toml:1:6", "command or a url"},
-		{"search path that depends on where skl is started", "[roots]\nafter = [\"skills\"]\n", "config.toml:2:10", "no absolute path"},
+		{"search path that depends on where skl is started", "[roots]\nafter = [\"skills\"]\n", "config.toml:2:10", "not an absolute path"},
 		{"search path that is none", "[roots]\nbefore = [\"/\"]\n", "config.toml:2:11", "cannot hold skills"},
 		{"consent for nobody", "[[allow]]\ndigest = \"sha256:" + strings.Repeat("a", 64) + "\"\nwhat = [\"run\"]\n", "config.toml:1:3", "needs skill"},
 		{"consent for any files", "[[allow]]\nskill = \"a\"\ndigest = \"*\"\nwhat = [\"run\"]\n", "config.toml:3:10", "does not have the form"},

@@ -38,7 +38,7 @@ func (p *parser) organisation(entry tomledit.Field) {
 		}
 	})
 	if o.URL == "" || o.Key == "" {
-		p.Lacks(entry.Value, "the organisation needs url and key: a policy that nobody signed is not taken")
+		p.Lacks(entry.Value, "the organisation needs url and key: an unsigned policy is not accepted")
 	}
 	p.c.Organisations = append(p.c.Organisations, o)
 }

@@ -251,7 +251,7 @@ func (p *parser) roots(f tomledit.Field) {
 	p.Search(f, &p.c.Before, &p.c.After)
 	for _, item := range f.Value.Items {
 		if item.Kind == tomledit.String && rootpath.IsLocal(item.Str()) {
-			p.Fail(item, "%q is no absolute path, and does not start with ~/", item.Str())
+			p.Fail(item, "%q is not an absolute path and does not start with ~/", item.Str())
 		}
 	}
 }

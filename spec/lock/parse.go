@@ -65,7 +65,7 @@ func ParseSides(sides *conflict.Sides, file string) (base, ours, theirs *Lock, e
 	read := func(text []byte, side string) (*Lock, error) {
 		l, err := Parse(text, file)
 		if e, ok := diag.Own(err); ok { // its lines are not those of the file
-			e.Message = "what is " + side + ": " + e.Message
+			e.Message = side + ": " + e.Message
 			return nil, e.At(diag.Position{File: file, Line: sides.Line})
 		}
 		return l, err

@@ -97,7 +97,7 @@ func ofSide(err error, side Side, line int) error {
 	if !ok {
 		return err
 	}
-	e.Message = "what is " + string(side) + " is not a manifest: " + e.Message
+	e.Message = string(side) + " is not a manifest: " + e.Message
 	return e.At(diag.Position{File: e.Where.File, Line: line})
 }
 

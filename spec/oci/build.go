@@ -203,7 +203,7 @@ func encode(mediaType string, v any) (Blob, error) {
 	}
 	data := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	if limit := MaxManifest; len(data) > limit || mediaType == ConfigSkill && len(data) > MaxConfig {
-		return Blob{}, refuse(CodeTooLarge, "what describes the skill is larger than registries accept")
+		return Blob{}, refuse(CodeTooLarge, "the description of the skill is larger than registries accept")
 	}
 	return blob(mediaType, data), nil
 }

@@ -418,7 +418,7 @@ func (memory) Close() error                              { return nil }
 func Referrer(manifest []byte) (layers []v1.Descriptor, subject digest.Digest, annotations map[string]string, err error) {
 	var d document
 	if len(manifest) > MaxManifest || json.Unmarshal(manifest, &d) != nil || d.SchemaVersion != 2 || d.Manifests != nil {
-		return nil, "", nil, refuse(CodeMalformed, "what is attached is not a manifest of at most %d bytes", MaxManifest)
+		return nil, "", nil, refuse(CodeMalformed, "the attachment is not a manifest of at most %d bytes", MaxManifest)
 	}
 	if err := CheckKeys(manifest); err != nil {
 		return nil, "", nil, err

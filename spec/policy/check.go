@@ -289,7 +289,7 @@ func (c *condition) severe(s *subject) string {
 }
 
 // unchecked is of a skill whose lock says where it comes from.
-const unchecked = "where it comes from is what skl.lock says, which was not checked on this machine since there are rules"
+const unchecked = "its source is known from skl.lock alone, which was not checked on this machine since there are rules"
 
 const unread = "its files are not on this machine, so it is not known what they hold"
 

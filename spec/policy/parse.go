@@ -190,7 +190,7 @@ func (p *parser) patterns(f tomledit.Field, fold, empty bool) []pattern {
 		out = append(out, one)
 	}
 	if len(out) == 0 && !empty {
-		p.Fail(f.Value, "%s is empty, so that it is about nothing; without the key it is about all", f.Key)
+		p.Fail(f.Value, "%s is empty, so the rule applies to nothing; without the key it applies to all", f.Key)
 	}
 	return out
 }
@@ -231,7 +231,7 @@ func (p *parser) forbidden(f tomledit.Field) (out []forbidden) {
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		p.Fail(f.Value, "forbid is empty, so that it forbids nothing")
+		p.Fail(f.Value, "forbid is empty, so it forbids nothing")
 	}
 	return out
 }

@@ -93,7 +93,7 @@ func (f *File) Current(now time.Time) error {
 	if f.expires.IsZero() || now.Before(f.expires) {
 		return nil
 	}
-	return diag.New(diag.Refused, CodeExpired, "the policy %s expired with %s, so it cannot be said what it allows now", f.Name, f.LastDay).
+	return diag.New(diag.Refused, CodeExpired, "the policy %s expired with %s, so it refuses everything", f.Name, f.LastDay).
 		Hint("whoever writes it has to look at it again and move expires")
 }
 

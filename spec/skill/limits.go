@@ -31,7 +31,7 @@ func (r *reader) limits(keys []Field) {
 	for _, f := range r.fm.root {
 		v.nearLimit(f, f.Key)
 		if f.Key == "tools" && slices.ContainsFunc(namesIn(f.Value), isKnownTool) {
-			r.report(RuleNoFormat, f.KeySpan, "tools is no map with allow and deny, and limits nothing; allowed-tools asks for tools")
+			r.report(RuleNoFormat, f.KeySpan, "tools is not a map with allow and deny, so it limits nothing; allowed-tools asks for tools")
 		}
 	}
 	for _, f := range r.metadataFields() {

@@ -177,7 +177,7 @@ var rules = []RuleDoc{
 	{RuleNoSkillFile, diag.SeverityError, false, "the directory has no SKILL.md"},
 	{RuleNotString, diag.SeverityWarning, false, "a text field is written without quotes and reads as another type in some hosts"},
 	{RuleTwoFrontmatters, diag.SeverityWarning, true, "a second block between lines of three hyphens follows the frontmatter"},
-	{RuleUnknownKey, diag.SeverityWarning, false, "a top-level key is none of the format's and none of a known host's"},
+	{RuleUnknownKey, diag.SeverityWarning, false, "a top-level key belongs neither to the format nor to a known host"},
 	{RuleYAMLAnchor, diag.SeverityError, false, "the frontmatter uses an anchor or alias"},
 	{RuleYAMLComment, diag.SeverityWarning, false, "a comment cuts a description or compatibility that is not quoted"},
 	{RuleYAMLDepth, diag.SeverityError, false, "maps and lists nest deeper than 8 levels"},

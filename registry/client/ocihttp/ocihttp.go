@@ -153,7 +153,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusOK || req.Method != http.MethodGet || strings.Contains(req.URL.Path, "/blobs/") {
 		return resp, err
 	}
-	if page := origin.WebPage(resp, "not_a_registry", t.own, "what a registry answers"); page != nil {
+	if page := origin.WebPage(resp, "not_a_registry", t.own, "an answer of a registry"); page != nil {
 		resp.Body.Close()
 		return nil, page
 	}

@@ -96,9 +96,9 @@ func unanswered(req *http.Request, through *url.URL, err error) error {
 	case told.words == "connection refused" && Loopback(req.URL.Hostname()):
 		e.Hint("nothing listens there now: start the server, or check the port")
 	case told.words == "no such host":
-		e.Hint("check the spelling, and whether this machine is connected; add --offline to use what is cached")
+		e.Hint("check the spelling, and whether this machine is connected; add --offline to use the cache")
 	default:
-		e.Hint("try again; if this network needs a proxy, set HTTPS_PROXY; add --offline to use what is cached")
+		e.Hint("try again; if this network needs a proxy, set HTTPS_PROXY; add --offline to use the cache")
 	}
 	return e
 }

@@ -144,7 +144,7 @@ func (g *sysgit) explain(ctx context.Context, err error, stderr string) error {
 		return notFoundError(g.url)
 	case says("Could not resolve host", "Connection refused", "unable to access", "timed out", "Connection reset"):
 		return unreachableError(g.url, errors.New(lastLine(stderr))).
-			Hint("check the spelling, and whether this machine is connected; add --offline to use what is cached")
+			Hint("check the spelling, and whether this machine is connected; add --offline to use the cache")
 	case says("unable to fork", "cannot run ssh", "ssh: not found", "ssh: No such file"):
 		return diag.New(diag.Failed, "git_failed", "reading %s needs ssh, which is not installed", show(g.url)).Hint("install it, or use the https address of the repository")
 	case says("unknown option", "unknown switch"):

@@ -205,7 +205,7 @@ func (s *scan) skip(c *cursor, at int, why string) {
 		}
 	}
 	s.coverage.Unread = append(s.coverage.Unread, Unread{s.path, len(c.text) - at, why})
-	s.add("AUD-UNREAD", s.rules.severity("AUD-UNREAD"), c.line(at), 0, "what is encoded here is not read: "+why, around(c.text, at))
+	s.add("AUD-UNREAD", s.rules.severity("AUD-UNREAD"), c.line(at), 0, "the encoded text here is not read: "+why, around(c.text, at))
 }
 
 // prose reports whether bytes are a text that says something.

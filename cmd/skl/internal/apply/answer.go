@@ -122,7 +122,7 @@ func (j *job) answerComparisons(ctx context.Context, in *plan.Intent, list []pla
 		j.facts.Compared[s.Name] = now[i]
 	}
 	if j.compared = j.compared && unasked == 0; unasked > 0 && j.req.mode == locks && j.a.Scope.Offline() {
-		j.a.Scope.Tell.Warn("offline: what their sources have now was not compared: %s", diag.Count(unasked, "skill"))
+		j.a.Scope.Tell.Warn("offline: not compared with their sources: %s", diag.Count(unasked, "skill"))
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func checkContent(s lock.Skill, front Front) error {
 	case is.name != "" && is.name != s.Called():
 		return differs("its name", s.Called(), is.name)
 	case !slices.Equal(locked, is.permissions):
-		return differs("what it asks for", listed(locked), listed(is.permissions))
+		return differs("its list of permissions", listed(locked), listed(is.permissions))
 	case !maps.Equal(s.GeneratedFrom, is.generatedFrom):
 		return differs("generated_from", s.GeneratedFrom, is.generatedFrom)
 	case (s.Source == "local" || s.Source == "embedded") && s.Version != is.version:
@@ -115,7 +115,7 @@ func checkContent(s lock.Skill, front Front) error {
 	}
 	for _, name := range s.Requires {
 		if !slices.Contains(is.requires, name) {
-			return differs("what it requires", listed(s.Requires), listed(is.requires))
+			return differs("its list of requirements", listed(s.Requires), listed(is.requires))
 		}
 	}
 	return nil

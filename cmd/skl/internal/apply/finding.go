@@ -124,7 +124,7 @@ func (in *installer) locked(s lock.Skill, h install.Have) error {
 func contentRefusal(name string, f content.Finding) *diag.Error {
 	at := diag.Position{File: f.File, Line: f.Line}.String()
 	return diag.New(diag.Refused, codeContentRefused, "%s: %s: %s", name, diag.Printable(at), f.Message).
-		Hint("what that is, and the way out: skl audit --explain %s", f.Rule)
+		Hint("to read about it, and the way out: skl audit --explain %s", f.Rule)
 }
 
 // isFinding reports whether a wish is about a finding, and not a permission.

@@ -79,7 +79,7 @@ func held(f source.Found, err error) Holding {
 func (a *Applier) alsoThere(ctx context.Context, o *resolver.Opened, listed []source.Found) []source.Passed {
 	passed, err := a.passed(ctx, o, listed)
 	if err != nil {
-		a.Scope.Tell.Warn("what else is there is not known: %s", diag.Brief(diag.Printable(err.Error()), 300))
+		a.Scope.Tell.Warn("other skills there could not be listed: %s", diag.Brief(diag.Printable(err.Error()), 300))
 	}
 	return passed
 }

@@ -126,7 +126,7 @@ func (a *Applier) pickSide(c manifest.Clash) (manifest.Side, error) {
 	answer, err := a.Ask.Letters(question, []ask.Letter{{Key: "o", Word: "ours"}, {Key: "t", Word: "theirs"}}, "")
 	switch {
 	case errors.Is(err, ask.ErrNobody):
-		e := diag.New(diag.Unmet, manifest.CodeConflict, "%s is %s in what is ours, and %s in what is theirs", diag.Printable(c.Entry), say(c.Ours), say(c.Theirs)).
+		e := diag.New(diag.Unmet, manifest.CodeConflict, "%s is %s in ours, and %s in theirs", diag.Printable(c.Entry), say(c.Ours), say(c.Theirs)).
 			At(diag.Position{File: where, Line: c.Line})
 		if oneSide {
 			e.Message += ", and nothing says whether one added it or the other removed it"

@@ -70,7 +70,7 @@ func (a *Applier) offerDriver(asked, started bool) (yes bool, err error) {
 	case err != nil || !ok && !asked:
 		return false, err
 	case !ok:
-		return false, diag.New(diag.Misuse, "no_repository", "%s is in no git repository, so that nothing is merged", a.Scope.Short(a.Scope.Project)).Hint("git init")
+		return false, diag.New(diag.Misuse, "no_repository", "%s is not in a git repository, so nothing is merged", a.Scope.Short(a.Scope.Project)).Hint("git init")
 	case asked:
 		return true, nil
 	case d.Set && d.Wanted:

@@ -46,7 +46,7 @@ func (a *Applier) requiredFrom(l *lock.Lock, skills []string, name string) bool 
 	return false
 }
 
-func unreadNeeds(err error) string { return "what it needs cannot be read: " + err.Error() }
+func unreadNeeds(err error) string { return "its needs cannot be read: " + err.Error() }
 
 // checkNeeds refuses a lock whose entries are not what the release of s needs: from another place with exit 4, else with exit 3.
 func (a *Applier) checkNeeds(f *scope.Files, s lock.Skill, front Front) error {

@@ -142,7 +142,7 @@ func (in *installer) settled(s *lock.Skill, have map[string]install.Have) error 
 func checkAsks(s lock.Skill, r audit.Report) error {
 	if !audit.Agrees(s.Permissions, r.Set()) {
 		said := slices.DeleteFunc(slices.Clone(s.Permissions), func(p string) bool { return audit.Marked([]string{p}) })
-		return lockDiffers(s, "what it asks for", listed(said), listed(r.Set().Texts()))
+		return lockDiffers(s, "its list of permissions", listed(said), listed(r.Set().Texts()))
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func checkAccept(accept []string, wishes []Wish, asked map[string]Asked) error {
 			return e.Hint("nothing has to be accepted: leave it out")
 		}
 		slices.Sort(could)
-		return e.Hint("what can be accepted: --accept %s", diag.Quote(strings.Join(slices.Compact(could), ",")))
+		return e.Hint("permissions to accept: --accept %s", diag.Quote(strings.Join(slices.Compact(could), ",")))
 	}
 	return nil
 }

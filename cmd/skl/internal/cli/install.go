@@ -53,7 +53,7 @@ func installCommand() command {
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "skill", Aliases: []string{"s"}, Usage: "install the skill `NAME` of the reference (repeatable)"},
 			hostFlag("install for the agent `HOST` (repeatable)"),
-			&cli.BoolFlag{Name: "all", Usage: "all skills of the reference that can be installed; what is held is listed, exit 3"},
+			&cli.BoolFlag{Name: "all", Usage: "all skills of the reference that can be installed; held ones are listed, exit 3"},
 			&cli.BoolFlag{Name: "strict", Usage: "with --all: all or nothing"},
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Usage: "only list what the reference holds"},
 			&cli.StringFlag{Name: "as", Usage: "install the one skill under `NAME`, which skl.toml records"},
@@ -132,7 +132,7 @@ func installUsage(c *cli.Context, refs, names int, frozen bool) error {
 	case c.Bool("strict") && !c.Bool("all"):
 		return usage("--strict belongs to --all: all skills or none")
 	case c.Bool("gate") && (elsewhere || c.Bool("dry-run")):
-		e := usage("--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link")
+		e := usage("--gate is about skills left by an install here, and goes with none of --dry-run, --frozen (as in CI), --list and --link")
 		if c.Bool("frozen") || !frozen { // else it is one of CI
 			e = e.Hint("skl install --gate")
 		}

@@ -69,7 +69,7 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 	return w.show(out, err, func(say *report.Text) {
 		say.Print("")
 		if enough {
-			say.Print("what was made so far is in %s", d.Dir)
+			say.Print("files made so far are in %s", d.Dir)
 			say.Hint("skl quickstart --yes shows all of it")
 			say.Hint("rm -r %s", d.Dir)
 			return

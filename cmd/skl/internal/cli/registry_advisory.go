@@ -20,7 +20,7 @@ func advisoryCommand() command {
 					&cli.StringFlag{Name: "versions", Usage: "the versions `RANGE`, such as '<1.4.3' or '>=1.2.0 <1.4.3'"},
 					&cli.StringSliceFlag{Name: "digest", Usage: "the release with manifest, layer or tree `DIGEST` (repeatable)"},
 					&cli.StringFlag{Name: "severity", Usage: "`low|medium|high|critical`"},
-					&cli.StringFlag{Name: "summary", Usage: "what is wrong, in one line of `TEXT`"},
+					&cli.StringFlag{Name: "summary", Usage: "the problem, in one line of `TEXT`"},
 					&cli.StringFlag{Name: "fixed", Usage: "the `VERSION` that is good"},
 					&cli.StringFlag{Name: "id", Usage: "call it `ID` (default: the next of the registry); everybody sees it"},
 				)},

@@ -22,7 +22,7 @@ func publisherCommand() command {
 					&cli.StringFlag{Name: "environment", Usage: "only in environment `NAME`"},
 					&cli.StringFlag{Name: "ref", Usage: "only for `PATTERN`, such as 'refs/tags/*'"},
 					&cli.StringFlag{Name: "issuer", Usage: "`URL` of another issuer that the registry trusts"},
-					&cli.StringSliceFlag{Name: "claim", Usage: "what the token has to say, `NAME=PATTERN` (repeatable)"},
+					&cli.StringSliceFlag{Name: "claim", Usage: "a claim that the token must have, `NAME=PATTERN` (repeatable)"},
 				)},
 			{name: "list", args: "NAMESPACE", usage: "list them", run: listPublishers, example: "skl registry publisher list acme", flags: siteFlags()},
 			{name: "remove", args: "NAMESPACE ID", usage: "take it back at once", run: removePublisher, example: "skl registry publisher remove acme d882b8ee4fc3", flags: with()},

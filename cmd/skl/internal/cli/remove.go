@@ -35,7 +35,7 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 	case ways == 0:
 		return diag.New(diag.Misuse, "usage", "skl remove needs the name of a skill").Hint("skl list")
 	case ways > 1:
-		return diag.New(diag.Misuse, "usage", "names, --from and --all are three ways to say what is removed: use one")
+		return diag.New(diag.Misuse, "usage", "names, --from and --all exclude each other: use one")
 	case c.IsSet("from"):
 		from, err := ref.Parse(c.String("from"))
 		if err != nil {

@@ -46,7 +46,7 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 		record, out, err := w.runs.Foresee(ctx, c.Args().First(), q)
 		return w.show(out, err, func(say *report.Text) {
 			w.printPreview(say, out, c.Bool("nodes"), "skl resume "+record.ID+typedFlags(c, "allow", "dry-run", "json", "nodes"), q.Allow, "")
-			say.Note("run %s is %s; what it has done is not done again", record.ID, record.State())
+			say.Note("run %s is %s; finished steps are not repeated", record.ID, record.State())
 			if record.Leave != "" {
 				say.Note("%s", record.Leave)
 			}

@@ -82,7 +82,7 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 		return session.Request{}, diag.New(diag.Misuse, "usage", "--nodes goes with --dry-run; of a run that was made, skl trace shows them").Hint("skl trace RUN --nodes")
 	}
 	if q.Proof != "" && c.Bool("dry-run") {
-		return session.Request{}, diag.New(diag.Misuse, "usage", "--proof is about what a run did, and --dry-run does nothing").Hint("leave one of them out")
+		return session.Request{}, diag.New(diag.Misuse, "usage", "--proof writes about a run, and --dry-run does not run").Hint("leave one of them out")
 	}
 	if q.Limits.Parallel = c.Int("max-parallel"); q.Limits.Parallel < 0 || c.IsSet("max-parallel") && q.Limits.Parallel == 0 {
 		return session.Request{}, diag.New(diag.Misuse, "usage", "--max-parallel %d: at least one child runs at a time", q.Limits.Parallel).Hint("--max-parallel 1 runs them one after the other")

@@ -69,7 +69,7 @@ func (w *world) printEnd(say *report.Text, r *session.Runnable, record session.R
 	}
 	for _, d := range result.Denied {
 		if result.Status != run.Failed { // what failed is the error
-			say.Note("%s was not let through: %s", d.Tool, d.Why)
+			say.Note("%s was denied: %s", d.Tool, d.Why)
 		}
 	}
 	if result.Message != "" && result.Pending == nil && err == nil {

@@ -19,7 +19,7 @@ func testCommand() command {
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "record", Usage: "run the skill and keep it as the case `CASE`"},
 			&cli.StringFlag{Name: "arguments", Usage: "with --record: the value of $ARGUMENTS"},
-			&cli.StringFlag{Name: "model", Usage: "with --record: who fills the leaves"},
+			&cli.StringFlag{Name: "model", Usage: "with --record: the model that fills the leaves"},
 			&cli.StringSliceFlag{Name: "answer", Usage: "with --record: `QUESTION=ANSWER` (repeatable)"},
 			&cli.StringSliceFlag{Name: "allow", Usage: "allow the tests `LIST`, such as run,filesystem,external"},
 			&cli.BoolFlag{Name: "update", Usage: "accept the current results as expected"},

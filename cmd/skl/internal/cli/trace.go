@@ -84,7 +84,7 @@ func traceDeed(say *report.Text, d *run.Deed) {
 		say.Print("  %-8s %s", c.What, c.Path)
 	}
 	if d.Unknown != "" {
-		say.Print("  what it changed besides is not known: %s", d.Unknown)
+		say.Print("  its other changes are not known: %s", d.Unknown)
 	}
 }
 

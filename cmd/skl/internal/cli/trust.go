@@ -26,7 +26,7 @@ func trustCommand() command {
 			{name: "allow", args: "[DIR]", usage: "load the skills of a project (default: this one)", complete: "dir", flags: []cli.Flag{dryRunFlag()}, run: set(true)},
 			{name: "deny", args: "[DIR]", usage: "list its skills, but do not load them", complete: "dir", flags: []cli.Flag{dryRunFlag()}, run: set(false)},
 			{name: "list", usage: "the decisions so far, and who is pinned as the signer of which skill", run: listTrust},
-			{name: "accept", args: "NAME", usage: "accept who signed the release of a skill, where that was somebody else before", output: signature.TrustChange{}, complete: "skill", flags: []cli.Flag{dryRunFlag()}, run: acceptSigner},
+			{name: "accept", args: "NAME", usage: "accept another signer for the release of a skill", output: signature.TrustChange{}, complete: "skill", flags: []cli.Flag{dryRunFlag()}, run: acceptSigner},
 			{name: "revoke", args: "ID|NAME", usage: "let no signature of the pinned signer count for a skill", output: signature.TrustChange{}, complete: "pin", flags: []cli.Flag{dryRunFlag()}, run: revokeSigner},
 		}}
 }

@@ -16,7 +16,7 @@ func yankCommand() command {
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Usage: "reason shown to everybody who uses it"},
 			&cli.BoolFlag{Name: "undo", Usage: "offer it again; with --block, restore its state from before the block"},
-			&cli.BoolFlag{Name: "block", Usage: "serve it to nobody any more: for malware"},
+			&cli.BoolFlag{Name: "block", Usage: "stop serving it to anybody: for malware"},
 			toFlag(), dryRunFlag(),
 		},
 		run: func(ctx context.Context, w *world, c *cli.Context) error {

@@ -143,7 +143,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	for _, line := range lower {
 		if strings.Contains(line, apply.OtherContent) {
 			unsure = true
-			asks = append(asks, line+", so what it asks for was accepted of others")
+			asks = append(asks, line+", so its permissions were accepted for other files")
 		}
 	}
 	out.Checks = append(out.Checks, CheckItem{Check: "permissions", OK: !unsure, Detail: asks})

@@ -71,7 +71,7 @@ func (m Manual) root() []byte {
 	p.section("ENVIRONMENT")
 	p.lines(strings.Split(strings.TrimRight(m.Environment, "\n"), "\n"))
 	p.section("FILES")
-	p.tagged("skl.toml, skl.lock", "what a project wants, and what it has: both are committed")
+	p.tagged("skl.toml, skl.lock", "the wanted and the installed skills of a project: commit both")
 	p.tagged("$XDG_CONFIG_HOME/skl/config.toml", "registries, namespaces and forges of the user")
 	p.tagged("$XDG_DATA_HOME/skl, $XDG_CACHE_HOME/skl, $XDG_STATE_HOME/skl", "the store, caches that may be deleted, and runs with the user's trust")
 	p.section("SEE ALSO")

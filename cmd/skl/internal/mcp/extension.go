@@ -104,7 +104,7 @@ func (a *asked) field(name string) (string, error) {
 	}
 	var text *string // nil of null
 	if one, ok := all[name]; ok && json.Unmarshal(one, &text) != nil {
-		return "", diag.New(diag.Misuse, "invalid_request", "%s is no string", name)
+		return "", diag.New(diag.Misuse, "invalid_request", "%s is not a string", name)
 	}
 	if text == nil {
 		return "", nil
@@ -301,7 +301,7 @@ func (x *extension) readResource(ctx context.Context, r *sdk.ReadResourceRequest
 	}
 	data, ok := o.Files[p.path]
 	if !ok {
-		return nil, wireError(diag.New(diag.Misuse, "no_such_file", "%s is no file of a skill", p))
+		return nil, wireError(diag.New(diag.Misuse, "no_such_file", "%s is not a file of a skill", p))
 	}
 	one := &sdk.ResourceContents{URI: p.String(), MIMEType: mimeType(p.path, data)}
 	if len(data) > 0 && isText(data) {
@@ -332,7 +332,7 @@ func (x *extension) directory(ctx context.Context, a *asked) (*readDirectory, er
 	}
 	children := childrenOf(o, p)
 	if len(children) == 0 { // a directory without a file is none of a skill
-		return nil, diag.New(diag.Misuse, "no_such_file", "%s is no directory of a skill", p)
+		return nil, diag.New(diag.Misuse, "no_such_file", "%s is not a directory of a skill", p)
 	}
 	out := &readDirectory{ResultType: complete, Resources: []*sdk.Resource{}}
 	for _, name := range slices.Sorted(maps.Keys(children)) {

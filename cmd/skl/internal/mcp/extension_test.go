@@ -273,19 +273,19 @@ func TestExtensionRefuses(t *testing.T) {
 		says           string
 	}
 	refusals := []refusal{
-		{methodGet, `{}`, -32602, "uri is missing"}, {methodGet, `null`, -32602, "uri is missing"}, {methodGet, `{"uri":7}`, -32602, "uri is no string"},
+		{methodGet, `{}`, -32602, "uri is missing"}, {methodGet, `null`, -32602, "uri is missing"}, {methodGet, `{"uri":7}`, -32602, "uri is not a string"},
 		{methodGet, `[1]`, -32602, "not an object"}, {methodGet, `{"URI":"skill://pdf/SKILL.md"}`, -32602, "uri is missing"},
 		{methodGet, uriParam("skill://pdf"), -32602, "is not the SKILL.md"}, {methodGet, uriParam("skill://pdf/docs/SKILL.md"), -32602, "is not the SKILL.md"},
 		{methodGet, uriParam("skill://none/SKILL.md"), -32602, `no skill called "none"`}, {methodGet, uriParam("skill://mine/SKILL.md"), -32602, "may not be read by a model"},
 		{methodGet, uriParam("skill://lost/SKILL.md"), -32603, "unexpected EOF"}, {methodRead, uriParam("skill://lost/SKILL.md"), -32603, "unexpected EOF"},
 		{methodRead, uriParam("skill://mine/SKILL.md"), -32602, "may not be read by a model"}, {methodRead, uriParam("skill://none/SKILL.md"), -32602, "none"},
-		{methodRead, uriParam("skill://pdf"), -32602, "is no file"}, {methodRead, uriParam("skill://pdf/docs"), -32602, "is no file"},
-		{methodRead, uriParam("skill://pdf/skill.md"), -32602, "is no file"}, {methodRead, uriParam("skill://x/pdf/SKILL.md"), -32602, `"x"`},
+		{methodRead, uriParam("skill://pdf"), -32602, "is not a file"}, {methodRead, uriParam("skill://pdf/docs"), -32602, "is not a file"},
+		{methodRead, uriParam("skill://pdf/skill.md"), -32602, "is not a file"}, {methodRead, uriParam("skill://x/pdf/SKILL.md"), -32602, `"x"`},
 		{methodRead, `{}`, -32602, "invalid URI"}, {methodRead, `{"uri":7}`, -32602, ""},
-		{methodDir, `{}`, -32602, "uri is missing"}, {methodDir, uriParam("skill://pdf/SKILL.md"), -32602, "is no directory"},
-		{methodDir, uriParam("skill://pdf/doc"), -32602, "is no directory"}, {methodDir, uriParam("skill://mine"), -32602, "may not be read by a model"},
-		{methodDir, `{"uri":"skill://pdf","cursor":[]}`, -32602, "cursor is no string"},
-		{methodList, `{"cursor":7}`, -32602, "cursor is no string"}, {methodList, `{"cursor":"xx"}`, -32602, "cursor is not one"},
+		{methodDir, `{}`, -32602, "uri is missing"}, {methodDir, uriParam("skill://pdf/SKILL.md"), -32602, "is not a directory"},
+		{methodDir, uriParam("skill://pdf/doc"), -32602, "is not a directory"}, {methodDir, uriParam("skill://mine"), -32602, "may not be read by a model"},
+		{methodDir, `{"uri":"skill://pdf","cursor":[]}`, -32602, "cursor is not a string"},
+		{methodList, `{"cursor":7}`, -32602, "cursor is not a string"}, {methodList, `{"cursor":"xx"}`, -32602, "cursor is not one"},
 		{methodList, `{"cursor":` + quote(cursorOf(methodDir, "a")) + `}`, -32602, "cursor is not one"}, {methodListed, `{"cursor":"xx"}`, -32602, "cursor is not one"},
 	}
 	var requests [][2]string

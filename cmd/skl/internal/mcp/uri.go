@@ -45,13 +45,13 @@ func parseURI(uri string) (place, error) {
 		element, err := url.PathUnescape(text)
 		switch {
 		case err != nil:
-			return place{}, uriError(uri, "%q is no percent-encoding", brief(text))
+			return place{}, uriError(uri, "%q is not valid percent-encoding", brief(text))
 		case text == "":
 			return place{}, uriError(uri, "an element of its path is empty")
 		case element == "." || element == "..":
 			return place{}, uriError(uri, "an element of its path is %q", element)
 		case strings.ContainsAny(element, "/\\\x00") || !utf8.ValidString(element):
-			return place{}, uriError(uri, "%q is no name of a file", brief(text))
+			return place{}, uriError(uri, "%q is not a file name", brief(text))
 		case url.PathEscape(element) != text:
 			return place{}, uriError(uri, "%q must be written %q", brief(text), brief(url.PathEscape(element)))
 		}

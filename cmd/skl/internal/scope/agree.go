@@ -102,7 +102,7 @@ func (sc *Scope) undecided(want resolver.Named, bound, known bool, err error) er
 		return nil
 	case !sc.Offline():
 		if e, ok := errors.AsType[*diag.Error](err); ok && leads {
-			return e.Hint("to use what is here without asking: add --offline")
+			return e.Hint("to use the local copy without asking: add --offline")
 		}
 		return err
 	case want.Ref.Kind == ref.Name && !bound:

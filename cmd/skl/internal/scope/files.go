@@ -233,7 +233,7 @@ func (sc *Scope) Legible(toml, locked []byte) error {
 		err = errors.New("it is too large")
 	}
 	if err != nil {
-		return diag.New(diag.Failed, "illegible", "what would be written could not be read again, and nothing was changed: %w", err).
+		return diag.New(diag.Failed, "illegible", "the new file could not be read again, so nothing was changed: %w", err).
 			Hint("leave out what that is about, and report it: it should have been held")
 	}
 	return nil

@@ -45,7 +45,7 @@ func MergeFile(name string, base, ours, theirs []byte) (merged []byte, note stri
 		}
 		return r.Format(), "", nil
 	}
-	return nil, "", diag.New(diag.Misuse, "usage", "%s is none of the files that skl merges", diag.Printable(name))
+	return nil, "", diag.New(diag.Misuse, "usage", "skl does not merge %s", diag.Printable(name))
 }
 
 // hinted is err with one hint, which is what to do after a merge.

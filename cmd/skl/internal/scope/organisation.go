@@ -84,7 +84,7 @@ func (sc *Scope) organisation(ctx context.Context, o config.Organisation) (*poli
 	case oldErr == nil:
 		what = "the copy that is here is of " + have.At.UTC().Format(time.RFC3339) + ", and may be " + o.MaxAge.String() + " old"
 	case have.Policy != "":
-		what = "the copy that is here is no good: " + oldErr.Error()
+		what = "the copy that is here is not valid: " + oldErr.Error()
 	}
 	return nil, diag.New(diag.Refused, "policy_stale", "the policy of the organisation at %s cannot be had: %w; %s", o.URL, cause, what).
 		Hint("skl policy show, once with a network, fetches it").Hint("%s names it in [organisation]", o.File)

@@ -64,8 +64,8 @@ func NewPin(sc *Scope, s *lock.Skill, signer *lock.Signer) *Pin {
 func Pins(sc *Scope) ([]Pin, error) {
 	f := pinFile{Version: 1, Pins: []Pin{}}
 	if err := ReadState(sc.pinPath(), &f); err != nil || f.Version != 1 {
-		return nil, diag.New(diag.Refused, "pins_corrupt", "%s cannot be read, so it is not known who signed what is here", sc.Short(sc.pinPath())).
-			Hint("move it away; who signs is then pinned anew on first use")
+		return nil, diag.New(diag.Refused, "pins_corrupt", "%s cannot be read, so the signers of installed skills are not known", sc.Short(sc.pinPath())).
+			Hint("move it away; signers are then pinned again on first use")
 	}
 	return f.Pins, nil
 }

@@ -34,7 +34,7 @@ func (sc *Scope) Policy(ctx context.Context) (*policy.Policy, error) {
 			return nil
 		}
 		if err != nil {
-			return diag.New(diag.Refused, "policy_unreadable", "the policy %s cannot be read, so it is not known what it allows: %w", sc.Short(path), err)
+			return diag.New(diag.Refused, "policy_unreadable", "the policy %s cannot be read, so it refuses everything: %w", sc.Short(path), err)
 		}
 		f, err := policy.Parse(src, sc.Short(path), tier)
 		if err == nil {

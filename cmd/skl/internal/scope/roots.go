@@ -93,7 +93,7 @@ func (sc *Scope) rootDir(text string) (string, error) {
 		return "", diag.New(diag.Refused, "E_ROOT_ESCAPE", "root %q: a project installs skills in its own directory only", text).
 			Hint("name a directory of the project, or install for yourself: --scope user")
 	case sc.Kind == hosts.User && local:
-		return "", diag.New(diag.Misuse, "root_scope", "root %q: what is installed for you needs a place that starts with / or ~/", text).Hint(`write it as "~/%s"`, text)
+		return "", diag.New(diag.Misuse, "root_scope", "root %q: skills installed for you need a place that starts with / or ~/", text).Hint(`write it as "~/%s"`, text)
 	}
 	dir := rootpath.Resolve(text, sc.Project, sc.Home)
 	return dir, sc.inside(dir)

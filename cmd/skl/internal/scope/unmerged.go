@@ -90,7 +90,7 @@ func (sc *Scope) sides(src []byte, file string) (*conflict.Sides, error) {
 	u, ok, err := sc.unmerged(name)
 	switch {
 	case err != nil:
-		sc.Tell.Note("git does not say what both sides of %s come from: %s", file, err)
+		sc.Tell.Note("git does not know the common ancestor of %s: %s", file, err)
 		return sides, nil
 	case !ok:
 		return sides, nil

@@ -161,7 +161,7 @@ func (s *Searcher) dirty(ctx context.Context, root string) ([]string, error) {
 		changed, err = w.Changed(ctx, paths, dirtyLimit)
 	}
 	if err != nil {
-		return nil, diag.New(diag.Failed, "not_committed", "nobody can say what is not committed in %s, which the service does not know: %w", s.Scope.Short(root), err).
+		return nil, diag.New(diag.Failed, "not_committed", "the uncommitted files of %s, which the service does not know, cannot be listed: %w", s.Scope.Short(root), err).
 			Hint("without --service the files here are searched")
 	}
 	return changed, nil

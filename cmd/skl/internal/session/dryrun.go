@@ -113,7 +113,7 @@ func (p Preview) summary() string {
 	add("has a model fill", "calls no model", count["model"], "step")
 	begin := "At most, the run "
 	if loops {
-		begin = "At most, and with what a loop repeats counted once, the run "
+		begin = "At most, with each loop counted once, the run "
 	}
 	text := begin + strings.Join(parts[:3], ", ") + " and " + parts[3] + "."
 	if count["model"] > 0 {

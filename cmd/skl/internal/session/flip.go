@@ -115,7 +115,7 @@ func (f *Flipped) find(node string) (options []string, err error) {
 		case e.Type == tree.If.String() || e.Type == tree.ElseIf.String():
 			options = []string{"true", "false"}
 		case e.Type != tree.Switch.String():
-			return nil, diag.New(diag.Misuse, "usage", "%s of %s is no choice between branches: %s", node, f.Record.ID, f.Text).Hint("skl run %s --model replay:%s --set %s=VALUE", f.Record.Skill, f.Record.ID, node)
+			return nil, diag.New(diag.Misuse, "usage", "%s of %s is not a choice between branches: %s", node, f.Record.ID, f.Text).Hint("skl run %s --model replay:%s --set %s=VALUE", f.Record.Skill, f.Record.ID, node)
 		}
 	}
 	if f.Node == "" {

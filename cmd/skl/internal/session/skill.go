@@ -80,7 +80,7 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 		err = diag.New(diag.Refused, "invocation", "%s says model_invocation: %s, so people do not run it", r.Name, r.Skill.Doc.Invocation)
 	}
 	if err == nil && r.Skill.Doc.V1 != nil && r.Skill.Doc.V1.NoUserArgs {
-		err = diag.New(diag.Refused, "invocation", "arguments of %s cannot be read, so nothing would check what people pass, and they do not run it", r.Name).Hint("skl lint %s", r.As)
+		err = diag.New(diag.Refused, "invocation", "the arguments of %s cannot be read, so people cannot run it: their words would not be checked", r.Name).Hint("skl lint %s", r.As)
 	}
 	if err == nil {
 		for _, text := range r.remarks(rs.Scope) {

@@ -43,7 +43,7 @@ func (s *Shipper) NewKey(r KeyRequest) (Key, error) {
 	if r.Passphrase && len(passphrase) == 0 {
 		text, err := s.Secret("passphrase for the new key")
 		if errors.Is(err, ask.ErrNobody) {
-			return Key{}, diag.New(diag.NeedsInput, "key_passphrase", "a passphrase is wanted, and nobody can be asked").Hint("set SKL_KEY_PASSPHRASE")
+			return Key{}, diag.New(diag.NeedsInput, "key_passphrase", "a passphrase is needed, and nobody can be asked").Hint("set SKL_KEY_PASSPHRASE")
 		}
 		if err != nil {
 			return Key{}, err

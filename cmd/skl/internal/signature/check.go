@@ -111,11 +111,11 @@ func decide(s *lock.Skill, before lock.Skill, j Found, o Options) error {
 	switch j.Verdict.State {
 	case attest.Verified:
 		signer := PinOf(j.Verdict)
-		what := "what is installed"
+		what := "the installed release"
 		if here != nil && j.continues && j.pin.State == scope.Accepted {
 			pinned = nil // this user did that
 		} else if !j.continues && (before.Signer == nil || continues(*before.Signer, signer)) {
-			pinned, what = here, "what this machine first used of it"
+			pinned, what = here, "the release first used on this machine"
 		}
 		if pinned != nil && !continues(*pinned, signer) && !slices.Contains(o.Accept, PermSigner) {
 			return changedSigner(s, pinned, signer, what).Hint("if that is right: add --accept %s", PermSigner).Hint("skl trust accept %s", s.Name)

@@ -191,7 +191,7 @@ func (j *Found) uncheckedChange(s *lock.Skill) *diag.Error {
 		err.Message += sides(was, "no signature")
 		return err
 	}
-	return changedSigner(s, was, j.claims[0].Lock(), "what this machine first used of it")
+	return changedSigner(s, was, j.claims[0].Lock(), "the release first used on this machine")
 }
 
 // continues reports whether a release that next signed may follow one that old signed.

@@ -260,7 +260,7 @@ func (a *Judge) Revoke(id string, dry bool) (*TrustChange, error) {
 	case n > 1:
 		return nil, diag.New(diag.Misuse, "ambiguous_pin", "%d skills are called %q; name one by its id", n, id).Hint("skl trust list")
 	case n == 0:
-		return nil, diag.New(diag.Misuse, "unknown_pin", "nobody is pinned for %q", id).Hint("skl trust list")
+		return nil, diag.New(diag.Misuse, "unknown_pin", "no signer is pinned for %q", id).Hint("skl trust list")
 	}
 	p := &all[at]
 	out := &TrustChange{Skill: p.Skill, Version: p.Version, Was: &p.Signer, Changed: p.State != scope.Revoked}
@@ -300,6 +300,6 @@ func (a *Judge) Note(l *lock.Lock) {
 		a.scope.Tell.Warn("where the skills come from is not remembered, so that rules may refuse to run them: %s", err)
 	}
 	if err := a.recordPins(l); err != nil {
-		a.scope.Tell.Warn("who signed the skills is not remembered, so that a change may go unnoticed: %s", err)
+		a.scope.Tell.Warn("the signers of the skills are not remembered, so a change may go unnoticed: %s", err)
 	}
 }

@@ -158,7 +158,7 @@ func (j Found) Bad(s lock.Skill) error {
 		return diag.New(diag.Refused, CodeSignerChanged, "%s is signed by %s, and skl.lock names no signer", what, j.Verdict.Signer).
 			Hint("if nobody removed it, to record it: skl lock --upgrade %s", s.Name)
 	case j.Verdict.State == attest.Verified && !j.continues:
-		return changedSigner(&s, signerOf(j.pin), PinOf(j.Verdict), "what this machine first used of it").Hint("if that is right: skl trust accept %s", s.Name)
+		return changedSigner(&s, signerOf(j.pin), PinOf(j.Verdict), "the release first used on this machine").Hint("if that is right: skl trust accept %s", s.Name)
 	}
 	return nil
 }

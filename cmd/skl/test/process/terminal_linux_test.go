@@ -354,7 +354,7 @@ func TestTerminalQuickstart(t *testing.T) {
 	x.until("2 of 8")
 	x.until("[n]o\n")
 	x.press("n")
-	if code := x.end(); code != 0 || strings.Contains(x.text(), "3 of 8") || !strings.Contains(x.text(), "what was made so far is in") || strings.Contains(x.text(), "everything is in") {
+	if code := x.end(); code != 0 || strings.Contains(x.text(), "3 of 8") || !strings.Contains(x.text(), "files made so far are in") || strings.Contains(x.text(), "everything is in") {
 		t.Errorf("exit %d:\n%s", code, x.text())
 	}
 	if _, err := os.Stat(filepath.Join(p.project, "try", "registry")); err != nil {
