@@ -99,6 +99,10 @@ func (d *Demo) prepare() error {
 			return err
 		}
 	}
+	// Inside of a repository the project would be that one.
+	if err := os.WriteFile(filepath.Join(d.Project, "skl.toml"), nil, 0o644); err != nil {
+		return err
+	}
 	mine := "---\nname: release-notes\ndescription: My own way to write release notes.\n---\n\nJust list the commits.\n"
 	return os.WriteFile(filepath.Join(own, "SKILL.md"), []byte(mine), 0o644)
 }

@@ -42,7 +42,11 @@ func TestDocs(t *testing.T) {
 		t.Skip("skipped: the pages are written for a POSIX shell")
 	}
 	d := &docs{dir: filepath.Join("testdata", "docs"), pages: map[string]*docPage{}}
-	d.read(t, "readme", filepath.Join(harness.Repository, "README.md"))
+	if harness.Shared() != "" {
+		d.read(t, "readme", filepath.Join(harness.Repository, "README.md"))
+	} else {
+		t.Log("README.md is left out: it needs the copy of a public repository")
+	}
 	for _, g := range guide.All() {
 		d.read(t, g.Name, filepath.Join("..", "..", "internal", "guide", g.Name+".md"))
 	}
@@ -71,9 +75,9 @@ func (d *docs) run(t *testing.T) {
 			RequireExplicitExec: true,
 			Setup:               func(env *testscript.Env) error { return d.setup(forge, env) },
 			Cmds: (&harness.Corner{T: t}).AddTo(harness.Commands{
-				"publish": forge.Publish, "universe": forge.Universe, "tree": harness.Tree, "replace": harness.Replace, "exits": harness.Exits, "oci": harness.StartOCI,
+				"publish": forge.Publish, "bundle": forge.Bundle, "universe": forge.Universe, "tree": harness.Tree, "replace": harness.Replace, "exits": harness.Exits, "oci": harness.StartOCI,
 				"registry": new(harness.Registries).Command, "service": new(harness.Services).Command, "model": new(harness.Models).Command,
-				"section": d.section, "snippet": d.snippet, "picture": picture, "stands": stands, "input": input, "stopped": stopped, "typed": typed,
+				"section": d.section, "snippet": d.snippet, "picture": d.picture, "pictured": d.pictured, "stands": stands, "input": input, "stopped": stopped, "typed": typed,
 			}),
 		})
 	})

@@ -131,7 +131,7 @@ func quietly(ts *testscript.TestScript, args []string) (int, string) {
 	var mu sync.Mutex
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	status := cli.Run(ctx, args, cli.Process{Dir: ts.MkAbs("."), Environ: environ(ts), Stdout: locked{&mu, &out}, Stderr: locked{&mu, &said}})
+	status := cli.Run(ctx, args, cli.Process{Dir: ts.MkAbs("."), Environ: Environ(ts), Stdout: locked{&mu, &out}, Stderr: locked{&mu, &said}})
 	return status, said.String()
 }
 

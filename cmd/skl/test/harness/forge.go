@@ -229,9 +229,9 @@ func storeObject(to storage.Storer, encode func(plumbing.EncodedObject) error) (
 	return to.SetEncodedObject(o)
 }
 
-// bundle FILE OWNER/REPO: serves a repository of the shared data. Scripts that use it
+// Bundle implements: bundle FILE OWNER/REPO: serves a repository of the shared data. Scripts that use it
 // begin with "[!shared] skip".
-func (f *Forge) bundle(ts *testscript.TestScript, neg bool, args []string) {
+func (f *Forge) Bundle(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: bundle FILE OWNER/REPO")
 	}

@@ -42,7 +42,7 @@ func runSkl(ts *testscript.TestScript, args []string) int {
 	}
 	var said strings.Builder
 	var mu sync.Mutex
-	process := cli.Process{Dir: ts.MkAbs("."), Environ: environ(ts), Stdout: locked{&mu, ts.Stdout()}, Stderr: locked{&mu, io.MultiWriter(ts.Stderr(), &said)}}
+	process := cli.Process{Dir: ts.MkAbs("."), Environ: Environ(ts), Stdout: locked{&mu, ts.Stdout()}, Stderr: locked{&mu, io.MultiWriter(ts.Stderr(), &said)}}
 	ctx, cancel := context.WithTimeout(context.Background(), scriptPatience)
 	defer cancel()
 	status, fault := make(chan int, 1), make(chan string, 1)
@@ -127,7 +127,8 @@ func setenv(ts *testscript.TestScript, name, value string) {
 	ts.Setenv(name, value)
 }
 
-func environ(ts *testscript.TestScript) (out []string) {
+// Environ are the variables of a script, as a command of it has them.
+func Environ(ts *testscript.TestScript) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(ts.Value(variablesKey{}).(variables))) {
 		out = append(out, name+"="+ts.Getenv(name))
 	}

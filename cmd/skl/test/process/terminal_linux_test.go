@@ -8,14 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui/vt"
+	"github.com/skl-project/skl/cmd/skl/test/harness"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 	"github.com/skl-project/skl/testdata/long"
@@ -73,31 +71,15 @@ func (p desk) start(t *testing.T, width, height int, env []string, args ...strin
 // open runs a program on a new terminal, from which it also reads unless something else is its input.
 func (p desk) open(t *testing.T, width, height int, env []string, cmd *exec.Cmd) *terminal {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	master, slave, err := harness.OpenTerminal(width, height)
 	if err != nil {
 		t.Skip("needs a pseudo-terminal: ", err)
 	}
-	var unlock, n int
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, unlock); err != nil {
-		t.Fatal(err)
-	}
-	if n, err = unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN); err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer slave.Close()
 	x := &terminal{t: t, master: master, cmd: cmd, ended: make(chan struct{}), screen: vt.Screen{Width: width}}
-	x.resize(width, height)
 	x.cmd.Dir = p.project
 	x.cmd.Env = append([]string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8"}, env...)
-	x.cmd.Stdout, x.cmd.Stderr = slave, slave
-	if x.cmd.Stdin == nil {
-		x.cmd.Stdin = slave
-	}
-	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
+	harness.Controls(slave, x.cmd)
 	if err := x.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +105,7 @@ func (p desk) open(t *testing.T, width, height int, env []string, cmd *exec.Cmd)
 }
 
 func (x *terminal) resize(width, height int) {
-	size := unix.Winsize{Col: uint16(width), Row: uint16(height)}
-	if err := unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &size); err != nil {
+	if err := harness.ResizeTerminal(x.master, width, height); err != nil {
 		x.t.Fatal(err)
 	}
 	x.mu.Lock()

@@ -134,6 +134,31 @@ func (s *Screen) Lines() (lines []string) {
 // Painted is Text with the style of each run of text in braces: {36:text}.
 func (s *Screen) Painted() string { return s.text(true) }
 
+// A Run is text of a row in one style, such as "36"; "" is none.
+type Run struct{ Text, Style string }
+
+// Runs are the rows of the screen, without blanks at their ends.
+func (s *Screen) Runs() (rows [][]Run) {
+	for _, row := range s.rows {
+		var runs []Run
+		for _, c := range row {
+			if n := len(runs); n > 0 && runs[n-1].Style == c.style {
+				runs[n-1].Text += c.text
+			} else {
+				runs = append(runs, Run{c.text, c.style})
+			}
+		}
+		for n := len(runs) - 1; n >= 0; n = len(runs) - 1 {
+			if runs[n].Text = strings.TrimRight(runs[n].Text, " "); runs[n].Text != "" {
+				break
+			}
+			runs = runs[:n]
+		}
+		rows = append(rows, runs)
+	}
+	return rows
+}
+
 func (s *Screen) text(painted bool) string {
 	var b strings.Builder
 	for _, row := range s.rows {
