@@ -23,7 +23,10 @@ func (o *Opened) meant(ctx context.Context, releases []source.Release, err error
 	if again, ok := slashedRef(releases, w.Ref); ok {
 		return o.rs.Open(ctx, Want{Ref: again})
 	}
-	if v := w.Ref.Version; isHex(v) && len(v) >= 7 && len(v) < 40 && o.Place.Ref.Kind == ref.Git {
+	v := w.Ref.Version
+	short := isHex(v) && len(v) >= shortestCommit && len(v) < 40 && o.Place.Ref.Kind == ref.Git
+	likely := len(v) >= 7 // else it is rather a skill, such as "face"
+	if short && likely {
 		if opened, cerr := o.shortCommit(ctx, v); opened != nil || cerr != nil {
 			return opened, cerr
 		}
@@ -31,8 +34,16 @@ func (o *Opened) meant(ctx context.Context, releases []source.Release, err error
 	if opened, ok := o.skillBehindAt(ctx); ok {
 		return opened, nil
 	}
+	if short && !likely {
+		if opened, cerr := o.shortCommit(ctx, v); opened != nil || cerr != nil {
+			return opened, cerr
+		}
+	}
 	return nil, err
 }
+
+// shortestCommit is how many digits of a commit git takes at the least.
+const shortestCommit = 4
 
 // shortCommit opens the one commit whose id starts with digits. Both results are nil if there is none.
 func (o *Opened) shortCommit(ctx context.Context, digits string) (*Opened, error) {

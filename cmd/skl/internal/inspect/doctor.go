@@ -185,10 +185,19 @@ func (d *doctor) credential(ctx context.Context, base string) {
 	}
 }
 
+// noAgents says that no agent was found, and whether skl.toml names some.
+func (d *doctor) noAgents() {
+	if f, err := d.Applier.Scope.Load(); err == nil && len(f.Manifest.Targets.Hosts) > 0 {
+		d.say("agents", "note", "", "none found in this project or on this machine; skl.toml names %s", strings.Join(f.Manifest.Targets.Hosts, ", "))
+		return
+	}
+	d.say("agents", "note", "skl init --host claude-code", "none found in this project or on this machine")
+}
+
 func (d *doctor) agents() {
 	found := hosts.Detect(d.Applier.Scope.HostEnv())
 	if len(found) == 0 {
-		d.say("agents", "note", "skl init --host claude-code", "none found in this project or on this machine")
+		d.noAgents()
 	}
 	for _, f := range found {
 		where := f.Evidence
