@@ -172,26 +172,83 @@ func elided(shown []string) bool {
 }
 
 // sameOutput compares what a page shows with what a command printed. A line "…" stands for any lines, and
-// a line that ends in "…" for any line that begins so.
-func sameOutput(shown, got []string) bool {
+// a line that ends in "…" for any line that begins so. It returns the lines of both that stand for each other.
+func sameOutput(shown, got []string) (pairs [][2]string, ok bool) {
 	if len(shown) == 0 {
-		return len(got) == 0
+		return nil, len(got) == 0
 	}
 	if shown[0] == "…" {
 		for i := 0; i <= len(got); i++ {
-			if sameOutput(shown[1:], got[i:]) {
-				return true
+			if pairs, ok = sameOutput(shown[1:], got[i:]); ok {
+				return pairs, true
 			}
 		}
-		return false
+		return nil, false
 	}
 	if len(got) == 0 {
-		return false
+		return nil, false
 	}
 	if start, cut := strings.CutSuffix(shown[0], "…"); cut {
-		return strings.HasPrefix(masked(got[0]), masked(start)) && sameOutput(shown[1:], got[1:])
+		ok = strings.HasPrefix(masked(got[0]), masked(start))
+	} else {
+		ok = masked(shown[0]) == masked(got[0])
 	}
-	return masked(shown[0]) == masked(got[0]) && sameOutput(shown[1:], got[1:])
+	if ok {
+		pairs, ok = sameOutput(shown[1:], got[1:])
+	}
+	return append([][2]string{{shown[0], got[0]}}, pairs...), ok
+}
+
+// named are those of masks that name a thing: on one page it has one name, and no other thing has it.
+var named = []*regexp.Regexp{
+	regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`),
+	regexp.MustCompile(`\bsha256:[0-9a-f]{64}`),
+	regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{6}\b`),
+	regexp.MustCompile(`\b(?:token|revoke) [0-9a-f]{12}\b`),
+}
+
+// A names says what the names of a page really are.
+type names struct{ real, shown map[string]string }
+
+// known are lines that were printed, with the names that the page gave.
+func (n *names) known(lines []string) (out []string) {
+	for _, line := range lines {
+		for real, name := range n.shown {
+			line = strings.ReplaceAll(line, real, name)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// check returns line as a page has to show it if got is printed, and what is wrong with its names.
+func (n *names) check(line, got string) (should, wrong string) {
+	if n.real == nil {
+		n.real, n.shown = map[string]string{}, map[string]string{}
+	}
+	should = line
+	for _, m := range named {
+		real := m.FindAllString(got, -1)
+		for i, name := range m.FindAllString(line, -1) {
+			if i >= len(real) {
+				break
+			}
+			was, named := n.shown[real[i]]
+			other, taken := n.real[name]
+			switch {
+			case !named && !taken:
+				n.shown[real[i]], n.real[name] = name, real[i]
+			case named && was != name:
+				wrong = fmt.Sprintf("%s is called %s before, and %s here", real[i], was, name)
+				should = strings.ReplaceAll(should, name, was)
+			case taken && other != real[i]:
+				wrong = name + " names two things"
+				should = strings.ReplaceAll(should, name, real[i])
+				n.shown[real[i]], n.real[real[i]] = real[i], real[i]
+			}
+		}
+	}
+	return should, wrong
 }
 
 // rewritten is the page with the output that its commands printed, for -update.

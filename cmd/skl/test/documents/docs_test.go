@@ -151,6 +151,7 @@ type docShell struct {
 	input string            // file that commands read
 	typed []string          // lines that the next command reads from its terminal, nil for none
 	stops []func()          // end the servers of the page
+	names names
 }
 
 type docShellKey struct{}
@@ -233,18 +234,37 @@ func (s *docShell) run(ts *testscript.TestScript, b *docBlock) {
 		if b.lang == "sh" {
 			continue
 		}
-		if sameOutput(settled(step.shown), settled(output)) {
-			now = append(now, step.shown...)
+		if pairs, ok := sameOutput(settled(step.shown), settled(output)); ok {
+			now = append(now, s.namesIn(ts, b, step.shown, pairs)...)
 			continue
 		}
 		if !*harness.Update || elided(step.shown) { // what to leave out is for a person to say
 			ts.Fatalf("%s:%d: $ %s\nthe page shows:\n%s\nit prints:\n%s", s.page.path, b.line, step.command, strings.Join(step.shown, "\n"), strings.Join(output, "\n"))
 		}
-		now = append(now, output...)
+		now = append(now, s.names.known(output)...)
 	}
 	if b.lang == "console" && *harness.Update {
 		b.now = now
 	}
+}
+
+// namesIn are lines of a page with the names that the page gave to what they are about; they fail where they have others, or get them with
+// -update.
+func (s *docShell) namesIn(ts *testscript.TestScript, b *docBlock, lines []string, pairs [][2]string) []string {
+	out := slices.Clone(lines)
+	for _, pair := range pairs {
+		should, wrong := s.names.check(pair[0], pair[1])
+		if wrong == "" {
+			continue
+		}
+		if !*harness.Update {
+			ts.Fatalf("%s:%d: %s\n%s", s.page.path, b.line, wrong, pair[0])
+		}
+		if i := slices.Index(out, pair[0]); i >= 0 {
+			out[i] = should
+		}
+	}
+	return out
 }
 
 // stands TEXT REAL: from here on, TEXT of the page stands for what is really REAL. With /PATTERN/ it is the first match
@@ -439,7 +459,7 @@ func (s *docShell) serve(ts *testscript.TestScript, step docStep, command string
 		}
 		before := got
 		got = s.printed(ts, log.Name())
-		if sameOutput(step.shown, got) && len(got) > 0 || *harness.Update && len(got) > 0 && slices.Equal(got, before) {
+		if _, same := sameOutput(step.shown, got); same && len(got) > 0 || *harness.Update && len(got) > 0 && slices.Equal(got, before) {
 			return got
 		}
 	}
