@@ -2,10 +2,19 @@ package screen
 
 import "strings"
 
-// goesOn are the words with which a sentence goes on behind a command that it names: "skl key rotate makes a successor".
+// goesOn are the words with which a sentence goes on behind a command that it names; each between blanks.
 const goesOn = " a again adds an and are asks brings by can chooses compares does explains fetches finds for gives had has have if in installs is its " +
-	"keeps knows leaves lets lists looks makes mends must names never no not of on once or packs prints publishes puts reads refuses removes " +
-	"replaces runs says sets shows starts takes tells that the then to tries was when which while with without will would writes "
+	"keeps knows leaves lets lists looks makes mends must names never no not numbers of on once or packs prints publishes puts reads refuses removes " +
+	"replaces runs says sets settles shows starts takes tells that the then to tries updates was when which while with without will would writes "
+
+// GoesOn reports whether a sentence goes on with word behind a command that it names, as in "skl key rotate makes a successor". A first
+// word, which may stand behind flags, is the command itself, unless the program is meant, as in "skl keeps its journals".
+func GoesOn(word string, first bool) bool {
+	if first && (word == "runs" || word == "which") {
+		return false // commands
+	}
+	return strings.Contains(goesOn, " "+word+" ")
+}
 
 // programs are the first words of commands: ours, others that hints name, and the prompt of an example.
 const programs = " skl (skl `skl cd curl $ "
@@ -39,7 +48,7 @@ func begins(words [][]Span, i int) bool {
 	if !strings.Contains(programs, " "+textOf(words[i])+" ") || i+2 >= len(words) || textOf(words[i+1]) != " " {
 		return false
 	}
-	if first := textOf(words[i+2]); first != "runs" && first != "which" && strings.Contains(goesOn, " "+first+" ") {
+	if GoesOn(textOf(words[i+2]), true) {
 		return false // the program itself is meant
 	}
 	if i < 2 || strings.ContainsAny(textOf(words[i])[:1], "(`") || textOf(words[i-1]) != " " {
@@ -68,9 +77,9 @@ func commandEnd(words [][]Span, i int) int {
 		case end+2 >= len(words):
 			return end + 1
 		case quote != 0:
-		case len(text) > 1 && strings.ContainsAny(text[len(text)-1:], ",;:.)"), textOf(words[end+1]) != " ", textOf(words[end+2])[0] == ' ':
+		case len(text) > 1 && text != "skl:" && strings.ContainsAny(text[len(text)-1:], ",;:.)"), textOf(words[end+1]) != " ", textOf(words[end+2])[0] == ' ':
 			return end + 1
-		case end > i && strings.Contains(goesOn, " "+strings.TrimRight(textOf(words[end+2]), ",;:.)")+" "):
+		case end > i && GoesOn(strings.TrimRight(textOf(words[end+2]), ",;:.)"), strings.HasPrefix(textOf(words[i+2]), "-")):
 			return end + 1
 		}
 	}

@@ -15,6 +15,8 @@ func TestCommandsStayWhole(t *testing.T) {
 		"skl: hint: skl install acme/handbook -s tours":                                 "skl: hint:\n     skl install acme/handbook -s tours",
 		"skl: hint: skl search 'two words and more of them' --limit":                    "skl: hint:\nskl search 'two words and more of them' --limit",
 		"skl: skl keeps its journals in a folder of its own":                            "skl: skl keeps its journals in a folder\n     of its own",
+		"skl: hint: they come with it: skl install skl: --all":                          "skl: hint: they come with it:\n     skl install skl: --all",
+		"skl: hint: skl --scope user which pdf --host codex shows it":                   "skl: hint:\nskl --scope user which pdf --host codex\n     shows it",
 		"skl: hint: skl info pdf    skl install pdf --host all":                         "skl: hint: skl info pdf\n     skl install pdf --host all",
 	} {
 		look := Look{Width: 40}

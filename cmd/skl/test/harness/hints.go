@@ -7,6 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 )
 
 // checkHints fails if a hint of a command names a command line that the program does not take, with the values that it has: no such
@@ -28,9 +29,8 @@ func checkHints(ts *testscript.TestScript, stderr string) {
 var (
 	// begins is where a command begins in a hint.
 	begins = regexp.MustCompile(`(?:^|[:;,(] |  |&& )skl `)
-	// goesOn is where the sentence goes on behind one.
-	goesOn = regexp.MustCompile(`[,;:.)](?: |$)|  | (?:<|>|\||&&|a|and|again|adds|asks|brings|chooses|compares|does|explains|fetches|finds|gives|if|in|installs|is|its|keeps|leaves|lets|lists|makes|mends|names|numbers|of|once|packs|publishes|runs|` +
-		`or|prints|puts|reads|removes|replaces|says|sets|settles|shows|starts|takes|tells|that|the|then|to|tries|updates|with|without|writes)(?: |$)`)
+	// ends is where one ends: a sign, or what a shell does with it.
+	ends = regexp.MustCompile(`^(?:[,;:.)](?: |$)|  | (?:<|>|\||&&)(?: |$))`)
 )
 
 // CommandsOf are the command lines of skl that a hint names, without "skl": up to where the sentence goes on.
@@ -77,7 +77,9 @@ func shellWords(text string) (words []string) {
 		case c == '\'' || c == '"':
 			quote, begun = c, true
 		default:
-			if at := goesOn.FindStringIndex(text[i:]); at != nil && at[0] == 0 && (begun || c == ' ') && !(c == ':' && word == "skl") {
+			next, _, _ := strings.Cut(strings.TrimPrefix(text[i:], " "), " ")
+			goesOn := c == ' ' && screen.GoesOn(next, len(words) == 0 && !begun || len(words) > 0 && strings.HasPrefix(words[0], "-"))
+			if goesOn || ends.MatchString(text[i:]) && (begun || c == ' ') && !(c == ':' && word == "skl") {
 				if begun {
 					words = append(words, word)
 				}

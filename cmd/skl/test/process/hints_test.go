@@ -22,6 +22,8 @@ func TestHintCommands(t *testing.T) {
 		"git add skl.toml":                                                                 "",
 		"rm skl.lock && skl lock":                                                          "lock",
 		"skl install skl: --all":                                                           "install|skl:|--all",
+		"skl --scope user which pdf --host HOST the one that it loads":                     "--scope|user|which|pdf|--host|HOST",
+		"skl runs lists them":                                                              "runs",
 		"skl lokc":                                                                         "lokc !",
 		"skl lock --upgraed pdf":                                                           "lock|--upgraed|pdf !",
 		"skl ci pdf":                                                                       "ci|pdf !",
