@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -144,7 +143,7 @@ func Origin(l *lock.Lock, names []string) string {
 // a forge is that forge's.
 func (a *Applier) comesFrom(m, from ref.Ref, f *scope.Files) bool {
 	for _, r := range []*ref.Ref{&m, &from} {
-		bound := cmp.Or(f.Manifest.Namespaces[r.Owner], a.Scope.Config.Namespaces[r.Owner])
+		bound := a.Scope.Binding(f.Manifest, r.Owner)
 		if forge, ok := strings.CutPrefix(bound, "forge:"); ok && r.Kind == ref.Name {
 			r.Kind, r.Host = ref.Forge, forge
 		}

@@ -117,10 +117,11 @@ func Copies(l roots.Listing, name string) ([]roots.Record, error) {
 	if e.Candidates = spell.Nearest(name, names, 5); len(e.Candidates) > 0 {
 		return nil, e.Hint("did you mean %s?", e.Candidates[0])
 	}
-	if strings.HasPrefix(name, "-") {
+	short, _, _ := strings.Cut(name, "@")
+	if short == "" || strings.HasPrefix(short, "-") {
 		return nil, e.Hint("skl list")
 	}
-	return nil, e.Hint("to find one: skl search %s", diag.Quote(name))
+	return nil, e.Hint("to find one: skl search %s", diag.Quote(short))
 }
 
 // FilesOf is the content of a copy, which may be one that comes with skl.

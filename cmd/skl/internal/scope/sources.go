@@ -119,9 +119,14 @@ func (sc *Scope) Prefetch(ctx context.Context, in *install.Installer, want []loc
 	return sc.Git.Prefetch(ctx, fromGit)
 }
 
+// Binding is what owns a namespace by the configuration, else by a manifest, such as "registry:corp"; "" where neither says it.
+func (sc *Scope) Binding(m *manifest.Manifest, ns string) string {
+	return cmp.Or(sc.Config.Namespaces[ns], m.Namespaces[ns])
+}
+
 // Resolver finds releases for the scope's manifest.
 func (sc *Scope) Resolver(m *manifest.Manifest) *resolver.Resolver {
-	binding := func(ns string) string { return cmp.Or(sc.Config.Namespaces[ns], m.Namespaces[ns]) }
+	binding := func(ns string) string { return sc.Binding(m, ns) }
 	return &resolver.Resolver{
 		Git: sc.Git, Local: sc.Local, OCI: sc.OCI, Registry: sc.Registry, Embedded: sc.embedded, Plugins: plugins(sc.plugin),
 		RegistryURL:     sc.RegistryURL,

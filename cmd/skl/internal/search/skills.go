@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/index/skillsearch/public"
@@ -198,6 +199,7 @@ type skillsFound struct {
 	more   int                   // that registries have beyond these
 	ready  *skillsearch.Searcher // of skills as they were installed, if no registry added any; nil makes one
 	failed []failedRegistry
+	files  *scope.Files // of the scope that was searched; nil if they cannot be read
 }
 
 type failedRegistry struct {
@@ -293,6 +295,7 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 	}
 	found.ready = searcher
 	f, _ := s.Scope.Load()
+	found.files = f
 	a := &apply.Applier{Scope: s.Scope, Signatures: signature.New(s.Scope)}
 	gate, err := a.GateModels(ctx, apply.Glance, l.Skills)
 	if err != nil {
@@ -403,10 +406,9 @@ func (s *skillsFound) add(registry string, k wire.Skill) {
 
 // addPublic adds the skills of well-known public repositories, or says of which an installed one is. Nobody is asked.
 func (s *Searcher) addPublic(found *skillsFound) {
-	_, _, owned := s.Scope.Config.DefaultRegistry()
 	for _, k := range public.All() {
 		one := Skill{Name: k.Name, Ref: k.Ref(), Description: strings.ReplaceAll(k.Words, " ", ", "), Listed: "github.com/" + k.Repository}
-		if owned || s.Scope.Config.Namespaces[k.Owner()] != "" { // then the short form may mean another place
+		if !s.onGitHub(found.files, k.Owner()) {
 			one.Ref = k.Exact()
 		}
 		if at := slices.IndexFunc(found.found, func(f Skill) bool { return f.source == "https://"+one.Listed+".git//"+k.Path }); at >= 0 {
@@ -416,6 +418,18 @@ func (s *Searcher) addPublic(found *skillsFound) {
 		found.found = append(found.found, one)
 		found.skills = append(found.skills, skillsearch.Skill{Name: k.Name, Ref: one.Ref, Description: k.Words, Source: one.Listed})
 	}
+}
+
+// onGitHub reports whether a name of the owner means GitHub where people type it here. f is nil where it cannot be read.
+func (s *Searcher) onGitHub(f *scope.Files, owner string) bool {
+	if f == nil {
+		return false
+	}
+	if binding := s.Scope.Binding(f.Manifest, owner); binding != "" {
+		return binding == "forge:github"
+	}
+	_, _, owned := s.Scope.Config.DefaultRegistry()
+	return !owned
 }
 
 // matches reports whether every word starts a word of the texts; matches in the name count more.

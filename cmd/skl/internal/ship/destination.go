@@ -54,10 +54,11 @@ func (s *Shipper) destination(ctx context.Context, to string, named bool) (*dest
 
 // leads reports whether a name of the namespace means the registry at base, where people type it here.
 func (s *Shipper) leads(namespace, base string) bool {
-	binding := s.Scope.Config.Namespaces[namespace]
-	if f, err := s.Scope.Load(); err == nil && binding == "" {
-		binding = f.Manifest.Namespaces[namespace]
+	f, err := s.Scope.Load()
+	if err != nil {
+		return false
 	}
+	binding := s.Scope.Binding(f.Manifest, namespace)
 	name, known := strings.CutPrefix(binding, "registry:")
 	if binding == "" {
 		name, _, known = s.Scope.Config.DefaultRegistry()
