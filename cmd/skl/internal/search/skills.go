@@ -406,12 +406,14 @@ func (s *skillsFound) add(registry string, k wire.Skill) {
 
 // addPublic adds the skills of well-known public repositories, or says of which an installed one is. Nobody is asked.
 func (s *Searcher) addPublic(found *skillsFound) {
+	installed := len(found.found)
 	for _, k := range public.All() {
 		one := Skill{Name: k.Name, Ref: k.Ref(), Description: strings.ReplaceAll(k.Words, " ", ", "), Listed: "github.com/" + k.Repository}
 		if !s.onGitHub(found.files, k.Owner()) {
 			one.Ref = k.Exact()
 		}
-		if at := slices.IndexFunc(found.found, func(f Skill) bool { return f.source == "https://"+one.Listed+".git//"+k.Path }); at >= 0 {
+		source := "https://" + one.Listed + ".git//" + k.Path
+		if at := slices.IndexFunc(found.found[:installed], func(f Skill) bool { return f.source == source }); at >= 0 {
 			found.found[at].Ref, found.found[at].Listed = one.Ref, one.Listed
 			continue
 		}
