@@ -105,6 +105,9 @@ type Opened struct {
 	rs  *Resolver
 }
 
+// GitHub is the binding of a namespace that nothing else has.
+const GitHub = "forge:github"
+
 // Locate finds the place that r means, without asking it anything, marketplaces and the
 // default registry excepted.
 //
@@ -148,11 +151,7 @@ func (rs *Resolver) Locate(ctx context.Context, r ref.Ref) (Place, error) {
 
 // owner is the binding of a namespace, recorded or found.
 func (rs *Resolver) owner(ctx context.Context, namespace string) (string, error) {
-	if binding := rs.Binding(namespace); binding != "" {
-		return binding, nil
-	}
-	if rs.DefaultRegistry != nil && rs.HasNamespace != nil && rs.DefaultRegistry() != "" {
-		name := rs.DefaultRegistry()
+	if name := rs.Asked(namespace); name != "" {
 		url, err := rs.registryURL(name)
 		if err != nil {
 			return "", err
@@ -165,10 +164,26 @@ func (rs *Resolver) owner(ctx context.Context, namespace string) (string, error)
 			return "registry:" + name, nil
 		}
 	}
+	return rs.Recorded(namespace)
+}
+
+// Asked is the registry that is asked whether it has a namespace, since nothing binds that; "" is none.
+func (rs *Resolver) Asked(namespace string) string {
+	if rs.DefaultRegistry == nil || rs.HasNamespace == nil || rs.Binding(namespace) != "" {
+		return ""
+	}
+	return rs.DefaultRegistry()
+}
+
+// Recorded is the binding of a namespace that no registry is asked for, or that the one of Asked does not have.
+func (rs *Resolver) Recorded(namespace string) (string, error) {
+	if binding := rs.Binding(namespace); binding != "" {
+		return binding, nil
+	}
 	if _, ok, err := rs.Market(namespace); ok || err != nil {
 		return "market:" + namespace, err
 	}
-	return "forge:github", nil
+	return GitHub, nil
 }
 
 func (rs *Resolver) registryURL(name string) (string, error) {
@@ -181,7 +196,7 @@ func (rs *Resolver) registryURL(name string) (string, error) {
 // unanswered says why nobody else was asked for a namespace.
 func unanswered(err error, registry, namespace string) error {
 	if e, ok := diag.Own(diag.Prefixed(err, "whether registry "+registry+" has namespace "+namespace+" is not known")); ok {
-		return e.Hint("to say who owns it, in skl.toml or config.toml: [namespace] %s = \"forge:github\"", namespace)
+		return e.Hint("to say who owns it, in skl.toml or config.toml: [namespace] %s = \""+GitHub+"\"", namespace)
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/skill"
@@ -88,10 +89,11 @@ func (s Skills) PublicNote() string {
 func (s *Skills) fewListed() {
 	n := 0
 	s.Skills = slices.DeleteFunc(s.Skills, func(k Skill) bool {
-		if k.Listed != "" && !k.Installed {
-			n++
+		if k.Listed == "" || k.Installed {
+			return false
 		}
-		return n > mostListed && k.Listed != "" && !k.Installed
+		n++
+		return n > mostListed
 	})
 }
 
@@ -407,9 +409,13 @@ func (s *skillsFound) add(registry string, k wire.Skill) {
 // addPublic adds the skills of well-known public repositories, or says of which an installed one is. Nobody is asked.
 func (s *Searcher) addPublic(found *skillsFound) {
 	installed := len(found.found)
+	var names *resolver.Resolver
+	if found.files != nil {
+		names = s.Scope.Resolver(found.files.Manifest)
+	}
 	for _, k := range public.All() {
 		one := Skill{Name: k.Name, Ref: k.Ref(), Description: strings.ReplaceAll(k.Words, " ", ", "), Listed: "github.com/" + k.Repository}
-		if !s.onGitHub(found.files, k.Owner()) {
+		if !onGitHub(names, k.Owner()) {
 			one.Ref = k.Exact()
 		}
 		source := "https://" + one.Listed + ".git//" + k.Path
@@ -422,16 +428,13 @@ func (s *Searcher) addPublic(found *skillsFound) {
 	}
 }
 
-// onGitHub reports whether a name of the owner means GitHub where people type it here. f is nil where it cannot be read.
-func (s *Searcher) onGitHub(f *scope.Files, owner string) bool {
-	if f == nil {
+// onGitHub reports whether a name of the owner means GitHub where people type it here. names is nil where that is not known.
+func onGitHub(names *resolver.Resolver, owner string) bool {
+	if names == nil || names.Asked(owner) != "" {
 		return false
 	}
-	if binding := s.Scope.Binding(f.Manifest, owner); binding != "" {
-		return binding == "forge:github"
-	}
-	_, _, owned := s.Scope.Config.DefaultRegistry()
-	return !owned
+	binding, err := names.Recorded(owner)
+	return err == nil && binding == resolver.GitHub
 }
 
 // matches reports whether every word starts a word of the texts; matches in the name count more.

@@ -58,13 +58,13 @@ func (s *Shipper) leads(namespace, base string) bool {
 	if err != nil {
 		return false
 	}
-	binding := s.Scope.Binding(f.Manifest, namespace)
-	name, known := strings.CutPrefix(binding, "registry:")
-	if binding == "" {
-		name, _, known = s.Scope.Config.DefaultRegistry()
-	}
-	if !known {
-		return false
+	names := s.Scope.Resolver(f.Manifest)
+	name := names.Asked(namespace) // which has it, if that is where it is published
+	if name == "" {
+		binding, err := names.Recorded(namespace)
+		if name, _ = strings.CutPrefix(binding, "registry:"); err != nil || name == binding {
+			return false
+		}
 	}
 	url, err := s.Scope.SiteURL(name)
 	return err == nil && url == base
