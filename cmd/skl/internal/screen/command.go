@@ -58,8 +58,12 @@ func begins(words [][]Span, i int) bool {
 	return strings.ContainsAny(before[len(before)-1:], " :;,$=") || strings.Contains(" or and then with && ", " "+before+" ")
 }
 
+// mostWords is how many words a command has at the most, with the blanks between them: text has no end in sight.
+const mostWords = 200
+
 // commandEnd is the index behind the words of the command that begins at i.
 func commandEnd(words [][]Span, i int) int {
+	words = words[:min(len(words), i+mostWords)]
 	quote := rune(0)
 	for end := i; ; end += 2 {
 		text := textOf(words[end])

@@ -63,14 +63,12 @@ func (k Look) foldLine(line string, lead func(string) string) string {
 		before, hang = "", 0
 	}
 	rows := fold(commands(words(spans)), k.room(), hang, true)
-	var out []string
-	for i, row := range rows {
-		if i > 0 && row[0].Text == strings.Repeat(" ", hang) {
+	for _, row := range rows[1:] {
+		if row[0].Text == strings.Repeat(" ", hang) {
 			row[0].Text = before
 		}
-		out = append(out, k.paint(trimmed(row)))
 	}
-	text := strings.Join(out, "\n")
+	text := strings.Join(k.painted(rows), "\n")
 	if ended {
 		text += "\n"
 	}

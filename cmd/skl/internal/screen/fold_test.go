@@ -1,6 +1,12 @@
 package screen
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/growth"
+)
 
 // Text that is folded has all its words, in order; lines that fit are as they were.
 func TestFold(t *testing.T) {
@@ -46,4 +52,39 @@ demo
 			t.Errorf("%s\nwant\n%s", got, k.Drawn(want))
 		}
 	}
+}
+
+// Whatever a line repeats, four times as much of it takes about four times the time.
+func TestFoldLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures times")
+	}
+	for _, piece := range []string{"長", "a ", "a", "skl list ", "'a ", "; skl 'a ", "│   ", "├── ", "\ta", "👨‍👩‍👧‍👦", "e\u0301"} {
+		for _, width := range []int{2, 80} {
+			fold := func(n int) {
+				line := "skl x " + strings.Repeat(piece, n/len(piece))
+				Look{Width: width}.Fold(line)
+				Look{Width: width}.FoldTree(line)
+			}
+			one, four := growth.Times(32<<10, 4, 10, 0, fold)
+			if four > 10*one {
+				t.Errorf("%q at %d columns: some take %v, four times as many %v", piece, width, one, four)
+			}
+		}
+	}
+}
+
+// Nothing but blanks is added to text that is folded, and nothing else is lost.
+func FuzzFold(f *testing.F) {
+	for _, text := range []string{"- a/b c", "日本語/の/説明", "skl: hint: skl list 'a b' or", "\ta\tb", "🇩🇪🇫🇷", "    skl x; skl y", "1. `skl a"} {
+		f.Add(text, 7)
+	}
+	f.Fuzz(func(t *testing.T, text string, width int) {
+		width = 1 + (width%200+200)%200
+		safe := diag.Printable(text)
+		folded := Look{Width: width}.Fold(safe)
+		if got, want := strings.Join(strings.Fields(folded), ""), strings.Join(strings.Fields(safe), ""); got != want {
+			t.Errorf("at %d columns %q is %q", width, safe, folded)
+		}
+	})
 }

@@ -256,11 +256,15 @@ func trimmed(spans []Span) []Span {
 // wrapped breaks spans at blanks; words that are wider than a row are broken where they must be. A command to type stays whole: one
 // that is wider than a row has a row to itself.
 func (k Look) wrapped(spans []Span, room, hang int, unbroken bool) []string {
-	var rows []string
-	for _, row := range fold(commands(words(spans)), room, hang, unbroken) {
-		rows = append(rows, k.paint(trimmed(row)))
+	return k.painted(fold(commands(words(spans)), room, hang, unbroken))
+}
+
+// painted are rows as the look shows them, without blanks at their ends.
+func (k Look) painted(rows [][]Span) (out []string) {
+	for _, row := range rows {
+		out = append(out, k.paint(trimmed(row)))
 	}
-	return rows
+	return out
 }
 
 // fold distributes words over rows of at most room columns; rows below the first begin with hang blanks.
@@ -292,7 +296,7 @@ func fold(words [][]Span, room, hang int, unbroken bool) (rows [][]Span) {
 		} else if used+w > room && started {
 			flush(hang)
 		}
-		for used+w > room && !whole(text, unbroken) {
+		for breaks := used+w > room && !whole(text, unbroken); breaks && used+w > room; {
 			first, rest := split(word, room-used)
 			if len(first) == 0 { // not even one sign fits: it stands alone, too wide
 				_, _, wide, _ := uniseg.FirstGraphemeClusterInString(word[0].Text, -1)
@@ -301,9 +305,10 @@ func fold(words [][]Span, room, hang int, unbroken bool) (rows [][]Span) {
 			if len(rest) == 0 {
 				break
 			}
-			put(first, widthOf(first))
+			n := widthOf(first)
+			put(first, n)
 			flush(hang)
-			word, w = rest, widthOf(rest)
+			word, w = rest, w-n
 		}
 		put(word, w)
 	}
@@ -352,12 +357,11 @@ func words(spans []Span) [][]Span {
 // split cuts a word after n columns; first is empty when not one grapheme fits.
 func split(word []Span, n int) (first, rest []Span) {
 	for i, s := range word {
-		w := Width(s.Text)
-		if w <= n {
-			first, n = append(first, s), n-w
+		h := head(s.Text, n) // only that is measured: the rest may be long
+		if len(h) == len(s.Text) {
+			first, n = append(first, s), n-Width(h)
 			continue
 		}
-		h := head(s.Text, n)
 		if h != "" {
 			first = append(first, Span{s.Style, h})
 		}
@@ -382,11 +386,7 @@ func (k Look) Fill(l Line, width int) []Span {
 // WrapText is plain text wrapped at words to width columns.
 func (k Look) WrapText(text string, width int) []string {
 	k.Color = false
-	var rows []string
-	for _, row := range fold(words(printable([]Span{T(text)})), width, 0, false) {
-		rows = append(rows, k.paint(trimmed(row)))
-	}
-	return rows
+	return k.painted(fold(words(printable([]Span{T(text)})), width, 0, false))
 }
 
 // Parse turns text that was painted by a Look back into spans.
