@@ -46,7 +46,7 @@ func (d *docs) pictured(ts *testscript.TestScript, neg bool, args []string) {
 			if exit != step.exit {
 				ts.Fatalf("%s:%d: %s\nexits with %d, want %d\n%s", s.page.path, b.line, step.command, exit, step.exit, plain(shown))
 			}
-			rows = append(append(rows, []vt.Run{{Text: "$ ", Style: "32"}, {Text: step.command, Style: "1"}}), shown...)
+			rows = append(append(rows, prompted(step.command)), shown...)
 		}
 		d.compare(ts, args[1], svg(b.steps()[len(b.steps())-1].command, rows), plain(rows))
 		return
@@ -66,8 +66,13 @@ func (d *docs) picture(ts *testscript.TestScript, neg bool, args []string) {
 	if exit != 0 {
 		ts.Fatalf("%s exits with %d\n%s", command, exit, plain(rows))
 	}
-	rows = append([][]vt.Run{{{Text: "$ ", Style: "32"}, {Text: command, Style: "1"}}}, rows...)
+	rows = append([][]vt.Run{prompted(command)}, rows...)
 	d.compare(ts, args[0], svg(command, rows), plain(rows))
+}
+
+// prompted is the row on which a command was typed.
+func prompted(command string) []vt.Run {
+	return []vt.Run{{Text: "$ ", Style: "32"}, {Text: command, Style: "1"}}
 }
 
 func (d *docs) compare(ts *testscript.TestScript, file string, want []byte, shown string) {

@@ -180,9 +180,7 @@ var subcommands = map[string]bool{"trust": true, "registry": true, "policy": tru
 func readsOnly(args []string) bool {
 	words := commandWords(args)
 	switch words[0] {
-	case "list", "which", "why", "info", "read", "diff", "status", "outdated", "help", "search", "trace", "graph", "schema", "verify", "check", "lint", "audit", "query", "evidence", "expand", "version", "digest":
-		return !slices.Contains(words, "--fix")
-	case "doctor":
+	case "list", "which", "why", "info", "read", "diff", "status", "outdated", "help", "search", "trace", "graph", "schema", "verify", "check", "lint", "audit", "query", "evidence", "expand", "version", "digest", "doctor":
 		return !slices.Contains(words, "--fix")
 	case "runs", "policy", "trust", "source", "cache", "index", "registry", "key":
 		return len(words) == 1 || slices.Contains([]string{"explain", "show", "list", "test", "dir", "status", "doctor", "audit", "queue", "clients", "log"}, words[1])
