@@ -72,7 +72,11 @@ func (a *Applier) frozenFiles(ctx context.Context, dry bool) (f *scope.Files, en
 		return nil, nil, err
 	}
 	if !f.HasLock {
-		return nil, nil, diag.New(diag.Unmet, "no_lock", "there is no %s", a.Scope.Short(f.LockPath)).Hint("skl install")
+		e := diag.New(diag.Unmet, "no_lock", "there is no %s", a.Scope.Short(f.LockPath))
+		if !f.HasManifest {
+			return nil, nil, begin(e)
+		}
+		return nil, nil, e.Hint("skl install")
 	}
 	if err := a.usableWhole(ctx, f); err != nil {
 		return nil, nil, err

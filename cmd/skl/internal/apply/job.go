@@ -251,6 +251,9 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	if j.emptied(nil) {
 		return j.allHeld()
 	}
+	if j.nothing() {
+		return j.undeclared()
+	}
 	in, changes, err := j.decide(ctx)
 	if err != nil {
 		return Result{}, err
@@ -287,6 +290,23 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	}
 	return result, nil
 }
+
+// nothing reports whether there are no skills here, neither skl.toml nor skl.lock, and nothing is to be added or recorded.
+func (j *job) nothing() bool {
+	return !j.files.HasManifest && !j.files.HasLock && len(j.req.plan.Edits)+len(j.req.hosts) == 0
+}
+
+// undeclared is the end of a job with nothing to do. What asks for nothing but skl.toml is refused, an update has nothing to update.
+func (j *job) undeclared() (Result, error) {
+	if j.req.mode != updates {
+		e := diag.New(diag.Unmet, "no_manifest", "no skill is named, and there is no %s", j.a.Scope.Short(j.files.ManifestPath))
+		return Result{}, begin(e)
+	}
+	return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.req.dry, Compared: true}, nil
+}
+
+// begin adds to an error the commands with which a scope gets its first skills.
+func begin(e *diag.Error) *diag.Error { return e.Hint("skl install OWNER/REPO").Hint("skl search WORDS") }
 
 // emptied reports whether all skills that were to be added are held. in is nil before there is a plan.
 func (j *job) emptied(in *plan.Intent) bool {

@@ -266,7 +266,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 		Before:                    func(c *cli.Context) error { return configure(u, e, c) },
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
-				return unknownCommand(name)
+				return unknownCommand(name, c.Args().Tail())
 			}
 			if c.Bool("version") {
 				return printVersion(u)

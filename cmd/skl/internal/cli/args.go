@@ -38,6 +38,9 @@ func reorder(app *cli.App, args []string) []string {
 					into = &globals
 				}
 			}
+			if known == nil && len(path) == 0 && !descending {
+				into = &rest // of a command that there is not, which is what is wrong
+			}
 			if into == &globals && (name == "help" || name == "h") {
 				help = flag // of the command that the words lead to
 				continue

@@ -145,7 +145,7 @@ var elsewhere = map[string][]string{
 	"find": {"skl search WORDS"}, "discover": {"skl search WORDS"}, "browse": {"skl search WORDS"},
 	"use": {"skl install REF", "skl read NAME --prompt"}, "get": {"skl install REF"}, "pull": {"skl install REF"}, "download": {"skl install REF"}, "fetch": {"skl install REF"},
 	"preview": {"skl info REF", "skl install REF --dry-run"}, "view": {"skl info REF"}, "inspect": {"skl info REF"}, "describe": {"skl info REF"}, "cat": {"skl read NAME"},
-	"sync": {"skl ci"}, "restore": {"skl ci"}, "bundle": {"skl pack DIR -o FILE"}, "build": {"skl pack DIR -o FILE"}, "freeze": {"skl lock"}, "relock": {"skl lock"},
+	"sync": {"skl ci"}, "restore": {"skl ci"}, "bundle": {"skl pack DIR -o FILE"}, "build": {"skl pack DIR -o FILE"}, "link": {"skl install DIR --link"}, "freeze": {"skl lock"}, "relock": {"skl lock"},
 	"tree": {"skl graph NAME", "skl why NAME"}, "deps": {"skl why NAME"}, "where": {"skl which NAME"}, "path": {"skl which NAME"}, "roots": {"skl list --roots"},
 	"agents": {"skl doctor --hosts"}, "hosts": {"skl doctor --hosts"}, "env": {"skl help environment"}, "config": {"skl help guide configuration"}, "settings": {"skl help guide configuration"},
 	"exec": {"skl run NAME"}, "start": {"skl run NAME"}, "create": {"skl new NAME"}, "scaffold": {"skl new NAME"}, "push": {"skl publish DIR NS/NAME@VERSION"}, "release": {"skl publish DIR NS/NAME@VERSION"},
@@ -153,11 +153,12 @@ var elsewhere = map[string][]string{
 	"auth": {"skl login URL"}, "whoami": {"skl doctor"}, "clean": {"skl cache clean"}, "prune": {"skl cache gc"}, "grep": {"skl query --literal TEXT"}, "ask": {"skl evidence WORDS"}, "docs": {"skl help guide"}, "man": {"skl help guide"},
 }
 
-func unknownCommand(name string) error {
+// unknownCommand refuses a command by its name; the hints have the words that were typed after it.
+func unknownCommand(name string, words []string) error {
 	e := diag.New(diag.Misuse, "unknown_command", "unknown command %q", name)
 	if meant := elsewhere[name]; len(meant) > 0 {
 		for _, m := range meant {
-			e = e.Hint("%s", m)
+			e = e.Hint("%s", filled(m, words))
 		}
 		return e
 	}
@@ -166,9 +167,27 @@ func unknownCommand(name string) error {
 		names = append(append(names, c.name), c.aliases...)
 	}
 	if e.Candidates = spell.Nearest(name, names, 3); len(e.Candidates) > 0 {
-		return e.Hint("skl %s", e.Candidates[0])
+		return e.Hint("skl %s", diag.Words(append([]string{e.Candidates[0]}, words...)))
 	}
 	return e.Hint("skl --help")
+}
+
+// filled is a command with words in the place of its one placeholder, or the command as it is where they do not fit in there.
+func filled(command string, words []string) string {
+	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return w == "" || w[0] == '-' }) {
+		return command
+	}
+	for _, many := range []string{"WORDS", "TEXT"} {
+		if before, ok := strings.CutSuffix(command, many); ok {
+			return before + diag.Words(words)
+		}
+	}
+	for _, one := range []string{" REF", " NAME", " DIR", " URL"} {
+		if before, after, ok := strings.Cut(command, one); ok && len(words) == 1 {
+			return before + " " + diag.Quote(words[0]) + after
+		}
+	}
+	return command
 }
 
 // helpResult is what "skl help --json" prints: a page, a guide, or the guides that there are.
@@ -233,13 +252,13 @@ func helpCommand() command {
 				all := commands()
 				i := called(all, topic)
 				if i < 0 {
-					return unknownCommand(topic)
+					return unknownCommand(topic, nil)
 				}
 				page := all[i]
 				for _, word := range c.Args().Tail() {
 					i := called(page.sub, word)
 					if i < 0 {
-						return unknownCommand(page.name + " " + word)
+						return unknownCommand(page.name+" "+word, nil)
 					}
 					page = page.below(page.sub[i])
 				}

@@ -276,6 +276,7 @@ var All = [][2]string{
 	{"no_links", "a skill has a symbolic link, and the system or disk it goes to makes none"},
 	{"no_lock", "there is no skl.lock"},
 	{"no_log", "a registry has no transparency log"},
+	{"no_manifest", "no skill is named, and there is no skl.toml that names one"},
 	{"no_marketplace", "a repository has no marketplace.json"},
 	{"no_name", "no name was given for a skill to publish"},
 	{"no_policy", "there is no policy to test or to sign"},

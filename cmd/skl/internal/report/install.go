@@ -282,6 +282,10 @@ func (d *Desk) isUpdate(c install.Change) bool {
 func (d *Desk) done(t *Text, r apply.Result, verb string) bool {
 	c := r.Changes
 	if !c.Any() && r.LockState == "unchanged" {
+		if len(c.List) == 0 {
+			t.none()
+			return false
+		}
 		with := " with skl.lock" // and nobody asked whether there is anything else
 		if r.Compared {
 			with = ""
@@ -325,6 +329,12 @@ func (d *Desk) after(t *Text, r apply.Result, s draw.Sequel) {
 	if s.Usual != "" {
 		t.Note("%s", s.Usual)
 	}
+}
+
+// none says that there is nothing to say anything about.
+func (t *Text) none() {
+	t.Note("no skills are installed here")
+	t.Hint("skl install OWNER/REPO")
 }
 
 // undo is the command that takes an update back: "" where it would not be one of a few versions that can be named.

@@ -57,8 +57,7 @@ func (d *Desk) List(l inspect.Listed, want Listing) Report {
 			t.Warn("skl.lock has %s %s nowhere here: %s", diag.Count(n, "skill"), map[bool]string{true: "that lies", false: "that lie"}[n == 1], strings.Join(l.Missing[:min(n, 5)], ", ")+map[bool]string{true: ", …"}[n > 5])
 			t.Hint("skl doctor")
 		} else if len(l.Skills) == 0 {
-			t.Note("no skills are installed here")
-			t.Hint("skl install owner/repo")
+			t.none()
 		}
 	}}
 }

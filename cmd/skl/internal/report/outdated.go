@@ -31,6 +31,10 @@ func OutdatedOf(list []apply.Outdated, of int) Report {
 		out.OK = false
 	}
 	return Report{Result: out, End: end, Text: func(t *Text) {
+		if of == 0 {
+			t.none()
+			return
+		}
 		if len(list) == 0 {
 			t.Note("%s, none outdated", diag.Count(of, "skill"))
 			return

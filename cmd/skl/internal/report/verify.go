@@ -59,6 +59,8 @@ func (d *Desk) verified(t *Text, out apply.Verification) {
 		}
 		switch {
 		case refused > 0:
+		case len(out.Skills) == 0:
+			t.none()
 		case back > 0:
 			t.Print("%s: every byte is what skl.lock says, and the registry warns of %d", diag.Count(skills, "skill"), back)
 		default:
