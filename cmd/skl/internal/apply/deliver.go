@@ -167,10 +167,13 @@ func (a *Applier) SignedWord(c install.Change, l *lock.Lock) string {
 }
 
 // ContentChange counts what differs between the release that was installed and the
-// new one, "" when one of them is not in the store.
+// new one, or says that nothing does; "" when one of them is not in the store.
 func (a *Applier) ContentChange(c install.Change) string {
 	st := a.Scope.Store()
 	from, to := bundle.Digest(c.Before()), bundle.Digest(c.Digest)
+	if from == to && from != "" {
+		return "the same files  "
+	}
 	if from == "" || !st.Has(from) || !st.Has(to) {
 		return ""
 	}

@@ -306,7 +306,9 @@ func (j *job) undeclared() (Result, error) {
 }
 
 // begin adds to an error the commands with which a scope gets its first skills.
-func begin(e *diag.Error) *diag.Error { return e.Hint("skl install OWNER/REPO").Hint("skl search WORDS") }
+func begin(e *diag.Error) *diag.Error {
+	return e.Hint("skl install OWNER/REPO").Hint("skl search WORDS")
+}
 
 // emptied reports whether all skills that were to be added are held. in is nil before there is a plan.
 func (j *job) emptied(in *plan.Intent) bool {

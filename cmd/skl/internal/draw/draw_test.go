@@ -223,7 +223,7 @@ func TestScreensAsDrawn(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for in, want := range map[string]string{untagged: "3f9c2ab1 (4 Nov)", "1.4.2": "1.4.2", "0.0.0-x": "0.0.0-x", "": "", "0.0.0-20269904093000-3f9c2ab1d0e4": "0.0.0-20269904093000-3f9c2ab1d0e4"} {
+	for in, want := range map[string]string{untagged: "3f9c2ab1 (4 Nov 2026)", "1.4.2": "1.4.2", "0.0.0-x": "0.0.0-x", "": "", "0.0.0-20269904093000-3f9c2ab1d0e4": "0.0.0-20269904093000-3f9c2ab1d0e4"} {
 		if got := screen.Version(in); got != want {
 			t.Errorf("screen.Version(%q) = %q, want %q", in, got, want)
 		}

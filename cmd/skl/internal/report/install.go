@@ -431,13 +431,11 @@ func (d *Desk) change(t *Text, c install.Change, r apply.Result, mark any) {
 		t.Print("%s move %s  %s → %s", mark, Versioned(c.Name, c.To), d.Scope.Short(c.MovedFrom), where)
 	case c.Action == install.Update && !d.isUpdate(c):
 		t.Print("%s restore %s  %s", mark, Versioned(c.Name, c.To), where)
-	case c.Action == install.Update:
+	case d.isUpdate(c):
 		t.Print("%s update %s %s → %s  %s%s", mark, c.Name, OrDash(c.From), c.To, d.Apply.ContentChange(c), where)
 		for _, line := range changesOf(r, c) {
 			t.Print("    %s", line)
 		}
-	case d.isUpdate(c):
-		t.Print("%s update %s %s → %s  the same files  %s", mark, c.Name, c.From, c.To, where)
 	case c.Action == install.Remove:
 		t.Print("%s remove %s", mark, Versioned(c.Name, c.From))
 	case c.Action == install.Link:

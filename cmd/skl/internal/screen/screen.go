@@ -312,7 +312,7 @@ func fold(words [][]Span, room, hang int, unbroken bool) (rows [][]Span) {
 		}
 		put(word, w)
 	}
-	if len(row) > 0 && (started || len(rows) == 0) {
+	if started || len(rows) == 0 { // nothing is an empty row
 		rows = append(rows, row)
 	}
 	return rows

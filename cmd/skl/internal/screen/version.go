@@ -17,5 +17,5 @@ func Version(version string) string {
 	if month < 1 || month > 12 {
 		return version
 	}
-	return commit[:8] + " (" + strings.TrimPrefix(at[6:8], "0") + " " + months[month-1] + ")"
+	return commit[:8] + " (" + strings.TrimPrefix(at[6:8], "0") + " " + months[month-1] + " " + at[:4] + ")"
 }
