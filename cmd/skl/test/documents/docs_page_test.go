@@ -15,8 +15,9 @@ type docPage struct {
 	name, path string
 	lines      []string
 	blocks     []*docBlock
-	scripted   bool // testdata/docs has a script for it
-	started    bool // and that script was run
+	scripted   bool     // testdata/docs has a script for it
+	started    bool     // and that script was run
+	screens    []string // of TestScreens: each command and what a terminal shows of it
 }
 
 // A docBlock is one fenced block of a page.

@@ -64,14 +64,21 @@ type docs struct {
 	dir   string   // of the scripts
 	names []string // of the pages, in their order
 	pages map[string]*docPage
+	width int // of the terminal that commands have, 0 for a pipe
 }
 
 // run runs the scripts of the pages.
 func (d *docs) run(t *testing.T) {
 	forge := harness.StartForge(t)
+	var scripts []string
+	for _, name := range d.names {
+		if d.pages[name].scripted {
+			scripts = append(scripts, filepath.Join(d.dir, name+".txtar"))
+		}
+	}
 	t.Run("pages", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
-			Dir:                 d.dir,
+			Files:               scripts,
 			RequireExplicitExec: true,
 			Setup:               func(env *testscript.Env) error { return d.setup(forge, env) },
 			Cmds: (&harness.Corner{T: t}).AddTo(harness.Commands{
@@ -190,7 +197,11 @@ func (d *docs) section(ts *testscript.TestScript, neg bool, args []string) {
 	for _, b := range s.page.blocks {
 		if b.section == args[0] && b.skip == "" && b.commands() && !b.used {
 			found, b.used = true, true
-			s.run(ts, b)
+			if d.width > 0 {
+				s.show(ts, b, d.width)
+			} else {
+				s.run(ts, b)
+			}
 		}
 	}
 	if !found {

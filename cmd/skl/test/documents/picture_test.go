@@ -90,8 +90,24 @@ func (d *docs) compare(ts *testscript.TestScript, file string, want []byte, show
 const patience = time.Minute
 
 // onTerminal carries out one command in the shell's directory on a terminal, and returns what that shows in the end, with a place for what differs from
-// run to run. A server is stopped once it says that it serves.
+// run to run.
 func (s *docShell) onTerminal(ts *testscript.TestScript, step docStep, width int) ([][]vt.Run, int) {
+	shown, exit := s.screen(ts, step, width)
+	if shown.Wrapped > 0 {
+		ts.Fatalf("%s: the terminal had to wrap %d rows\n%s", step.command, shown.Wrapped, shown.Text())
+	}
+	rows := shown.Runs()
+	for _, row := range rows {
+		for i := range row {
+			row[i].Text = s.steady(row[i].Text)
+		}
+	}
+	return rows, exit
+}
+
+// screen carries out one command in the shell's directory on a terminal, until it ends. A question is answered by Enter. A server is stopped once it
+// says that it serves.
+func (s *docShell) screen(ts *testscript.TestScript, step docStep, width int) (*vt.Screen, int) {
 	master, slave, err := harness.OpenTerminal(width, 50)
 	ts.Check(err)
 	defer master.Close()
@@ -108,13 +124,17 @@ func (s *docShell) onTerminal(ts *testscript.TestScript, step docStep, width int
 	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	shown := vt.Screen{Width: width}
-	stopped := false
+	stopped, answered := false, ""
 	for b := make([]byte, 4096); ; {
 		n, err := master.Read(b)
 		shown.Write(b[:n])
 		if !stopped && strings.Contains(shown.Text(), "  serving  ") {
 			stopped = true
 			io.WriteString(master, "\x03")
+		}
+		if last := lastLine(shown.Text()); strings.HasPrefix(last, "? ") && last != answered {
+			answered = last
+			io.WriteString(master, "\r") // what somebody answers who only goes on
 		}
 		if err != nil {
 			break // the last process closed it
@@ -126,20 +146,17 @@ func (s *docShell) onTerminal(ts *testscript.TestScript, step docStep, width int
 	if dir, err := os.ReadFile(pwd); err == nil {
 		s.dir = strings.TrimSpace(string(dir))
 	}
-	if shown.Wrapped > 0 {
-		ts.Fatalf("%s: the terminal had to wrap %d rows\n%s", step.command, shown.Wrapped, shown.Text())
-	}
-	rows := shown.Runs()
-	for _, row := range rows {
-		for i := range row {
-			row[i].Text = s.steady(row[i].Text)
-		}
-	}
 	exit := cmd.ProcessState.ExitCode()
 	if stopped {
 		exit = 0
 	}
-	return rows, exit
+	return &shown, exit
+}
+
+// lastLine is the last line of text that has something.
+func lastLine(text string) string {
+	text = strings.TrimRight(text, " \n")
+	return text[strings.LastIndex(text, "\n")+1:]
 }
 
 // steady is text of a screen as every run shows it, of the same width.
@@ -161,6 +178,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{6}\b`), "20261128-101500-4c1f0a"},
 	{regexp.MustCompile(`\bskl_[0-9A-Za-z]{40,}`), "skl_…"},
 	{regexp.MustCompile(`\b127\.0\.0\.1:\d+`), "127.0.0.1:5080"},
+	{regexp.MustCompile(`/…/script-[a-z]+/`), "/home/you/"},
 	{regexp.MustCompile(`^\d\d:\d\d:\d\d\b`), "10:15:00"},
 }
 
