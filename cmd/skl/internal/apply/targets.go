@@ -1,8 +1,10 @@
 package apply
 
 import (
+	"errors"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
@@ -69,6 +71,9 @@ func (a *Applier) chooseHosts() ([]string, error) {
 		return nil, nil // skills of the machine
 	}
 	picked, err := a.Ask.Choose(choice)
+	if errors.Is(err, ask.ErrNobody) {
+		return found, nil // a yes to all picks nobody who was not found
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -243,6 +243,24 @@ func TestTerminalInstall(t *testing.T) {
 
 // From 100 columns on, the pane shows what the files of the cursor's skill are and ask for. They are those of the commit, and
 // looking at them installs nothing.
+// A yes to all installs on a terminal as it does without one, where no agent is recorded and none was found, too.
+func TestTerminalYes(t *testing.T) {
+	p := newDesk(t)
+	for _, dir := range []string{p.home + "/.claude", p.home + "/.codex", p.project + "/.claude", p.project + "/.cursor"} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.manySkills(t)
+	x := p.start(t, 80, 30, nil, "install", "./repo", "cleaning-7", "--yes")
+	if code := x.end(); code != 0 || !strings.Contains(x.text(), "for others add --host AGENT") {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	if _, err := os.Stat(filepath.Join(p.project, ".agents/skills/cleaning-7/SKILL.md")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTerminalInstallPreview(t *testing.T) {
 	p := newDesk(t)
 	source := gittest.Init(t, "handbook")
