@@ -371,6 +371,9 @@ func configure(u *ui.UI, e env, c *cli.Context) error {
 	u.Terminal = e.terminal && !ci
 	u.ErrScreen = e.errScreen
 	u.Adapt(e.getenv, ui.Wishes{NoColor: c.Bool("no-color") || ci && e.getenv("CLICOLOR_FORCE") != "1", NoUnicode: c.Bool("no-unicode")})
+	if s := c.String("scope"); s != "" && s != "user" && c.Bool("global") {
+		return diag.New(diag.Misuse, "usage", "--global is --scope user, and --scope %s was given too", s)
+	}
 	if s := c.String("scope"); s != "" && s != "project" && s != "user" && s != "managed" {
 		return diag.New(diag.Misuse, "unknown_scope", "unknown scope %q", s).Meant("project", "user", "managed")
 	}

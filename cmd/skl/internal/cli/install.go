@@ -131,6 +131,8 @@ func installUsage(c *cli.Context, refs, names int, frozen bool) error {
 	switch {
 	case c.Bool("strict") && !c.Bool("all"):
 		return usage("--strict belongs to --all: all skills or none")
+	case c.Bool("all") && names > 0:
+		return usage("--all installs every skill of a reference, and some were named").Hint("skl install REF NAME").Hint("skl install REF --all")
 	case c.Bool("gate") && (elsewhere || c.Bool("dry-run")):
 		e := usage("--gate is about skills left by an install here, and goes with none of --dry-run, --frozen (as in CI), --list and --link")
 		if c.Bool("frozen") || !frozen { // else it is one of CI

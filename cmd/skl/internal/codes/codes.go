@@ -247,6 +247,7 @@ var All = [][2]string{
 	{"mcp_tool_unknown", "the step has no such tool"},
 	{"merge_driver", "git did not take the setting of a merge driver"},
 	{"method_not_allowed", "a path of a registry does not accept such a request"},
+	{"missing", "the folder of a skill of skl.lock is not there"},
 	{"model_ambiguous", "several models could be used, and none was named"},
 	{"model_bad_answer", "a model's answer does not fit what was asked for, also when asked again"},
 	{"model_bad_schema", "a schema of a skill cannot be given to a model"},

@@ -2,7 +2,8 @@ package inspect
 
 import (
 	"context"
-	"path/filepath"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 	if err != nil {
 		return Diff{}, err
 	}
-	dir := filepath.Join(in.Applier.Scope.Root, name)
+	dir, _ := in.Applier.Scope.Site.Place(name)
 	if strings.Contains(name, "@") { // one copy of several
 		if name, dir, err = in.qualified(ctx, name); err != nil {
 			return Diff{}, err
@@ -58,6 +59,10 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 		return Diff{}, err
 	}
 	installed, err := trees.Read(scope.FilesIn(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		e := diag.New(diag.Unmet, "missing", "%s is not there: %s", name, in.Applier.Scope.Short(dir))
+		return Diff{}, e.Hint("%s", apply.MendOf(in.Applier, "missing", name, false, dir))
+	}
 	if err != nil {
 		return Diff{}, err
 	}
