@@ -78,6 +78,9 @@ func (a *Applier) frozenFiles(ctx context.Context, dry bool) (f *scope.Files, en
 		}
 		return nil, nil, e.Hint("skl install")
 	}
+	if err := cmp.Or(a.Lost(f), a.Scope.CheckHosts(f.Manifest)); err != nil {
+		return nil, nil, err
+	}
 	if err := a.usableWhole(ctx, f); err != nil {
 		return nil, nil, err
 	}

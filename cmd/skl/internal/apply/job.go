@@ -254,6 +254,9 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	if j.nothing() {
 		return j.undeclared()
 	}
+	if err := j.a.Lost(j.files); err != nil {
+		return Result{}, err
+	}
 	in, changes, err := j.decide(ctx)
 	if err != nil {
 		return Result{}, err
@@ -303,6 +306,25 @@ func (j *job) undeclared() (Result, error) {
 		return Result{}, begin(e)
 	}
 	return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.req.dry, Compared: true}, nil
+}
+
+// Lost refuses to go on where skl.lock names skills and there is no skl.toml: all of them would go.
+func (a *Applier) Lost(f *scope.Files) error {
+	if f.HasManifest || len(f.Lock.Skills) == 0 {
+		return nil
+	}
+	at := a.Scope.Short(f.ManifestPath)
+	e := diag.New(diag.Unmet, "no_manifest", "there is no %s, and %s names %s", at, a.Scope.Short(f.LockPath), diag.Count(len(f.Lock.Skills), "skill"))
+	if tracked, err := a.Scope.Tracker.Tracked(a.Scope.Base, []string{"skl.toml"}); err == nil && len(tracked) > 0 {
+		e = e.Hint("git restore %s, then: skl install", diag.Quote(at))
+	}
+	again := "skl install"
+	for i := range f.Lock.Skills {
+		if s := &f.Lock.Skills[i]; len(s.RequiredBy) == 0 {
+			again += " " + diag.Quote(s.Ref)
+		}
+	}
+	return e.Hint("rm %s && %s", diag.Quote(a.Scope.Short(f.LockPath)), again)
 }
 
 // begin adds to an error the commands with which a scope gets its first skills.

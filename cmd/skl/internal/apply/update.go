@@ -402,7 +402,7 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 	}
 	f, err := a.Scope.Load()
 	if err == nil {
-		err = a.Scope.CheckLocal(f)
+		err = cmp.Or(a.Lost(f), a.Scope.CheckLocal(f))
 	}
 	if err != nil {
 		return nil, 0, err

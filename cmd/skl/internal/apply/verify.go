@@ -213,7 +213,7 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 		out.State = "drift"
 	case d.Any():
 		out.State = d.State()
-	case !locked && l != nil && a.Scope.Kind == hosts.Project && len(l.Skills) > 0:
+	case !locked && l != nil:
 		out.State = "unlocked"
 	}
 	if !locked || len(out.Drift) > 0 {
@@ -298,6 +298,22 @@ func AddMend(mends []string, mend string) []string {
 	return append(mends, mend)
 }
 
+// unlessLost is again, or what brings back a skl.toml that is gone; "" of a skill that another skl.lock does not name.
+func (a *Applier) unlessLost(state, again string) string {
+	is := func(name string) bool { return scope.Exists(filepath.Join(a.Scope.Base, name)) }
+	if !is("skl.toml") {
+		if f, err := a.Scope.Load(); err == nil {
+			if lost, ok := diag.Own(a.Lost(f)); ok {
+				return lost.Hints[0]
+			}
+		}
+	}
+	if state == "unlocked" && is("skl.lock") {
+		return ""
+	}
+	return again
+}
+
 // MendOf is what puts right what is in a state at a path: a skill, or a copy of it that an agent loads; "" if nothing is wrong.
 func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 	again, of := "skl install", ""
@@ -306,8 +322,8 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 		again += of
 	}
 	switch state {
-	case "missing", "stale":
-		return again
+	case "missing", "stale", "unlocked":
+		return a.unlessLost(state, again)
 	case "incomplete", "form", "mode":
 		return again + " mends it; git may not carry it: skl check says why where it was committed"
 	case "eol", "link":

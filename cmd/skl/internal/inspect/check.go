@@ -68,6 +68,9 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if err != nil {
 		return Checked{}, err
 	}
+	if err := in.Applier.Scope.CheckHosts(f.Manifest); err != nil {
+		return Checked{}, err
+	}
 	v, err := in.Applier.VerifyFiles(ctx, f, nil, true)
 	if err != nil {
 		return Checked{}, err
@@ -79,7 +82,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if keys := keyProblems(f, in.Applier.Scope.Config.Warnings); len(keys) > 0 {
 		out.add("keys", keys)
 	}
-	lock, mends := lockProblems(f, v.Claims)
+	lock, mends := in.lockProblems(f, v.Claims)
 	out.add("lock", lock, mends...)
 	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift, apply.MendsOf(in.Applier, v.Skills)...)
@@ -187,10 +190,21 @@ func keyProblems(f *scope.Files, config []diag.Finding) (wrong []string) {
 	return wrong
 }
 
-// lockProblems says whether the lock follows from the manifest, and whether each entry is of the source that owns its ref.
-func lockProblems(f *scope.Files, c apply.Claims) (wrong, mends []string) {
+// gone says that skl.toml or skl.lock is gone where the other names skills, and what brings it back; "" if not.
+func (in *Inspector) gone(f *scope.Files) (what string, mends []string) {
+	if lost, ok := diag.Own(in.Applier.Lost(f)); ok {
+		return lost.Message, lost.Hints
+	}
 	if len(f.Manifest.Skills) > 0 && !f.HasLock {
-		return []string{"there is no skl.lock"}, []string{"skl lock"}
+		return "there is no skl.lock", []string{"skl lock"}
+	}
+	return "", nil
+}
+
+// lockProblems says whether the lock follows from the manifest, and whether each entry is of the source that owns its ref.
+func (in *Inspector) lockProblems(f *scope.Files, c apply.Claims) (wrong, mends []string) {
+	if gone, mends := in.gone(f); gone != "" {
+		return []string{gone}, mends
 	}
 	for _, name := range c.Stale {
 		wrong = append(wrong, name+": skl.lock does not follow from skl.toml")
@@ -326,7 +340,9 @@ type Status struct {
 	Links       []string `json:"links"`          // links and copies that are not as they should be, agents that see nothing
 	Mend        []string `json:"mend,omitempty"` // what puts files, links and copies right
 	Conflicts   []string `json:"conflicts"`
-	Off         []string `json:"off,omitempty"` // agents that are told not to load a skill, and by which file
+	Off         []string `json:"off,omitempty"`  // agents that are told not to load a skill, and by which file
+	Lost        string   `json:"lost,omitempty"` // that skl.toml is gone, which would take all skills of skl.lock with it
+	None        bool     `json:"-"`              // there is neither skl.toml nor skl.lock, and skl has installed nothing
 	Interrupted bool     `json:"interrupted"`
 	Trusted     bool     `json:"trusted"`
 	Sources     []string `json:"sources,omitempty"` // skills made from packages that have another version here
@@ -361,6 +377,9 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
+	if err := in.Applier.Scope.CheckHosts(f.Manifest); err != nil {
+		return Status{}, err
+	}
 	all, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return Status{}, err
@@ -382,6 +401,10 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
+	if lost, ok := diag.Own(in.Applier.Lost(f)); ok {
+		s.Lost, s.Mend = lost.Message, lost.Hints
+	}
+	s.None = !f.HasManifest && !f.HasLock && len(receipts)+len(bad) == 0
 	drifts, err := in.Applier.Scope.Site.CheckAll(ctx, receipts, false)
 	if err != nil {
 		return Status{}, err
@@ -420,6 +443,6 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	in.Applier.WarnBlocked(s.Withdrawn)
-	s.OK = apply.Blocked(s.Withdrawn) == nil && len(s.Stale)+len(s.Drift)+len(s.Links)+len(s.Conflicts) == 0
+	s.OK = apply.Blocked(s.Withdrawn) == nil && s.Lost == "" && len(s.Stale)+len(s.Drift)+len(s.Links)+len(s.Conflicts) == 0
 	return s, nil
 }

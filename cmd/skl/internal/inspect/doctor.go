@@ -298,6 +298,9 @@ func (d *doctor) places(ctx context.Context, l roots.Listing) error {
 	if err != nil {
 		return err
 	}
+	if what, mends := d.gone(f); what != "" {
+		d.say("lock", "problem", mends[0], "%s", what)
+	}
 	bad, err := d.badPlaces(f)
 	if err != nil {
 		return err

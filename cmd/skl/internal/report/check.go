@@ -69,6 +69,13 @@ func (d *Desk) status(t *Text, s inspect.Status) {
 	}
 	t.Print("skills     %d in skl.toml, installed in %s", s.Skills, joinWords(dirs))
 	t.Print("agents     %s", OrDash(joinWords(s.Hosts)))
+	if s.None {
+		t.none()
+		return
+	}
+	if s.Lost != "" {
+		t.Warn("%s", s.Lost)
+	}
 	say("lock      ", len(s.Stale) == 0, "fresh", prefixed("stale: ", s.Stale))
 	say("files     ", len(s.Drift) == 0, "as published", prefixed("differ or missing: ", s.Drift))
 	if len(s.Links) > 0 {
@@ -87,7 +94,7 @@ func (d *Desk) status(t *Text, s inspect.Status) {
 	}
 	hints := s.Mend
 	switch {
-	case len(s.Stale) > 0:
+	case len(s.Stale) > 0 && s.Lost == "":
 		hints = []string{"skl install"}
 	case len(hints) == 0 && len(s.Conflicts) > 0:
 		hints = []string{"skl list --shadowed"}

@@ -34,6 +34,9 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	}
 	cfg := sc.searched(f, hostIDs)
 	if f.Manifest != nil {
+		if err := sc.CheckHosts(f.Manifest); err != nil && hostIDs == nil {
+			sc.tellUnread(err)
+		}
 		for _, s := range f.Manifest.Skills {
 			path, _ := sc.Site.Place(s.Name)
 			cfg.Named = append(cfg.Named, path)

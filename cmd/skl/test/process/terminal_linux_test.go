@@ -253,7 +253,7 @@ func TestTerminalYes(t *testing.T) {
 	}
 	p.manySkills(t)
 	x := p.start(t, 80, 30, nil, "install", "./repo", "cleaning-7", "--yes")
-	if code := x.end(); code != 0 || !strings.Contains(x.text(), "for others add --host AGENT") {
+	if code := x.end(); code != 0 || !strings.Contains(x.text(), "for others add") {
 		t.Errorf("exit %d:\n%s", code, x.text())
 	}
 	if _, err := os.Stat(filepath.Join(p.project, ".agents/skills/cleaning-7/SKILL.md")); err != nil {
