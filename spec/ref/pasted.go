@@ -188,13 +188,21 @@ func parseSkillsPage(s, path string) (Ref, error) {
 }
 
 func parsePage(s, forge, path string) (Ref, error) {
-	if parts := strings.Split(strings.Trim(path, "/"), "/"); forge == "github" && len(parts) > 2 {
-		switch parts[2] {
-		case "edit", "blame":
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) > 1 && forge == "github" && (parts[0] == "orgs" || parts[0] == "users") {
+		parts = parts[1:2] // the pages of an owner
+	}
+	if len(parts) == 1 && (parts[0] == "" || isName(parts[0])) {
+		return Ref{}, ownerOnly(s, forge, parts[0])
+	}
+	if len(parts) > 2 && forge != "gitlab" { // which has groups in groups
+		word := parts[2]
+		switch {
+		case word == "edit" || word == "blame":
 			parts[2] = "blob"
 			path = strings.Join(parts, "/")
-		case "pull", "pulls", "issues", "discussions", "wiki", "actions":
-			return Ref{}, invalid(s, "it is a page beside the repository, not a folder in it").Hint("skl install %s/%s", parts[0], parts[1])
+		case !pageWords[word] || len(parts) == 3 && (word == "releases" || word == "commits"):
+			return Ref{}, beside(s, forge+":"+parts[0]+"/"+parts[1])
 		}
 	}
 	p, err := splitPage(s, path)
@@ -202,6 +210,15 @@ func parsePage(s, forge, path string) (Ref, error) {
 		return Ref{}, err
 	}
 	return parseParts(s, forge+":"+p.owner+"/"+p.repo, p)
+}
+
+// beside refuses a page that is about a repository; base names the repository.
+func beside(s, base string) error {
+	e := invalid(s, "it is a page beside the repository, not a folder in it")
+	if base = strings.TrimPrefix(base, "github:"); parses(base) {
+		e.Hint("skl install %s", base)
+	}
+	return e
 }
 
 // parsePageAt is a page of a forge that is not known by its host, a GitHub
@@ -224,6 +241,9 @@ func parsePageAt(s string, u *url.URL, hasSkill bool, skill string) (Ref, error)
 // parseParts adds the folder and revision of a page to base and parses the explicit form.
 func parseParts(s, base string, p pasted) (Ref, error) {
 	version, sub, ok := p.revision()
+	if len(p.rest) > 0 && !pageWords[p.rest[0]] { // GitLab's /-/issues
+		return Ref{}, beside(s, base)
+	}
 	if !ok {
 		return Ref{}, invalid(s, "it is not a folder of a repository").Hint("download it, and install the file: skl install ./FILE")
 	}

@@ -19,6 +19,7 @@ package ref
 
 import (
 	"errors"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -122,6 +123,15 @@ func (r Ref) WithoutVersion() Ref { r.Version = ""; return r }
 // Parse parses s. For every s it accepts, Parse(Parse(s).String()) is the same Ref.
 // One word alone is refused: whether it means an installed skill is the caller's business.
 func Parse(s string) (Ref, error) {
+	r, err := parseText(s)
+	if err != nil {
+		return Ref{}, respelled(s, err)
+	}
+	return r, nil
+}
+
+// parseText is Parse with the plain error.
+func parseText(s string) (Ref, error) {
 	if err := checkText(s); err != nil {
 		return Ref{}, err
 	}
@@ -279,7 +289,11 @@ func parseGit(s string) (Ref, error) {
 	text, skill, hasSkill := cutSkill(text)
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		return Ref{}, invalid(s, "git+ is followed by https://, ssh:// or file://")
+		e := invalid(s, "git+ is followed by https://, ssh:// or file://")
+		if path, ok := strings.CutPrefix(s, "git+file:/"); ok {
+			hintFile(e, path)
+		}
+		return Ref{}, e
 	}
 	// The version starts at the first "@" behind the authority: user@host is not one.
 	slash := strings.IndexByte(rest, '/')
@@ -297,6 +311,9 @@ func parseGit(s string) (Ref, error) {
 		e := invalid(s, "%s", err.Error())
 		if own, ok := errors.AsType[*diag.Error](err); ok {
 			e.Hints = own.Hints
+		}
+		if scheme == "file" && authority != "" {
+			hintFile(e, strings.TrimPrefix(s, "git+file://"))
 		}
 		return Ref{}, e
 	}
@@ -388,17 +405,15 @@ func hasPassword(u *url.URL) bool {
 func parseForge(s, scheme, rest string) (Ref, error) {
 	switch scheme {
 	case "npm", "go", "r", "pypi":
-		e := invalid(s, "%s: references are not supported by this version of skl", scheme)
-		e.Code = "not_supported"
-		return Ref{}, e
+		return Ref{}, notSupported(s, scheme, rest)
 	case "file":
-		e := invalid(s, "protocol %q is written git+file:// for a repository; a folder is written as its path", scheme)
-		if path, ok := strings.CutPrefix(rest, "//"); ok && strings.HasPrefix(path, "/") && len(path) > 1 {
-			e.Hint("a folder or repository of this machine: skl install %s", quote(path)).Hint("a clone of its commits: skl install %s", quote("git+"+s))
+		return Ref{}, FileURL(s, true, true) // what is there is not known here
+	case "git", "ssh", "ext", "fd":
+		e := invalid(s, "protocol %q is written git+https://, git+ssh:// or git+file://", scheme)
+		if text := "git+https:" + rest; scheme == "git" && parses(text) {
+			e.Hint("skl install %s", quote(text))
 		}
 		return Ref{}, e
-	case "git", "ssh", "ext", "fd":
-		return Ref{}, invalid(s, "protocol %q is written git+https://, git+ssh:// or git+file://", scheme)
 	}
 	if !isWord(scheme) {
 		return Ref{}, colonHint(s)
@@ -410,6 +425,9 @@ func parseForge(s, scheme, rest string) (Ref, error) {
 	}
 	repo, path, _ := strings.Cut(rest, "//")
 	i := strings.LastIndexByte(repo, '/')
+	if i < 0 && isName(repo) && path == "" && slices.Contains(slices.Collect(maps.Values(forgeHosts)), scheme) {
+		return Ref{}, ownerOnly(s, scheme, repo)
+	}
 	if i < 0 {
 		return Ref{}, colonHint(s)
 	}
@@ -476,6 +494,11 @@ func parseName(s string) (Ref, error) {
 	parts := strings.SplitN(rest, "/", 3)
 	if strings.Contains(rest, ":") {
 		return Ref{}, colonHint(s)
+	}
+	if len(parts) == 2 {
+		if forge, ok := forgeHosts[strings.TrimPrefix(parts[0], "www.")]; ok && (parts[1] == "" || isName(parts[1])) {
+			return Ref{}, ownerOnly(s, forge, parts[1])
+		}
 	}
 	if len(parts) < 2 {
 		return Ref{}, invalid(s, "one word names an installed skill; a reference is owner/name, a URL or ./path")

@@ -2,6 +2,7 @@ package ref
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +63,6 @@ func TestParse(t *testing.T) {
 		{"https://github.com/o/r/archive/refs/heads/feat/x.tar.gz", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r", Version: "feat/x"}},
 		{"https://codeload.github.com/o/r/zip/refs/heads/main", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r", Version: "main"}},
 		{"https://github.com/o/r/releases/tag/v1.2.0", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r", Version: "v1.2.0"}},
-		{"https://github.com/o/r/releases", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r"}},
 		{"https://github.com/o/r/releases/latest", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r"}},
 		{"https://github.com/o/r/commit/0123abc", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r", Version: "0123abc"}},
 		{"https://gitlab.com/g/s/r/-/archive/v1/r-v1.zip", Ref{Kind: Forge, Host: "gitlab", Owner: "g/s", Repo: "r", Version: "v1"}},
@@ -170,6 +170,47 @@ func TestColonWhereAtBelongs(t *testing.T) {
 	e, ok := err.(*diag.Error)
 	if !ok || len(e.Hints) != 1 || !strings.Contains(e.Hints[0], `"acme/pdf-forms@1.4"`) {
 		t.Errorf("error %v has no hint to acme/pdf-forms@1.4", err)
+	}
+}
+
+// A form that is refused says the command that it is likely to mean, and that parses.
+func TestRefusedFormsLead(t *testing.T) {
+	for in, want := range map[string]string{
+		"@anthropics/skills":                     "skl install anthropics/skills",
+		"<https://github.com/anthropics/skills>": "skl install https://github.com/anthropics/skills",
+		"`o/r`":                                  "skl install o/r",
+		" o/r":                                   "skl install o/r",
+		"anthropics/skills pdf":                  "skl install anthropics/skills pdf",
+		"skl install anthropics/skills pdf":      "skl install anthropics/skills pdf",
+		"https://github.com/anthropics":          "skl install anthropics/REPO",
+		"github.com/anthropics":                  "skl install anthropics/REPO",
+		"github:anthropics":                      "skl install anthropics/REPO",
+		"https://github.com/orgs/anthropics/repositories": "skl install anthropics/REPO",
+		"https://gitlab.com/g":                            "skl install gitlab:g/REPO",
+		"https://github.com/o/r/releases":                 "skl install o/r",
+		"https://github.com/o/r/issues/4":                 "skl install o/r",
+		"https://github.com/o/r/security/policy":          "skl install o/r",
+		"https://codeberg.org/o/r/issues/4":               "skl install codeberg:o/r",
+		"https://gitlab.com/g/s/r/-/issues/4":             "skl install gitlab:g/s/r",
+		"npm:@o/pdf@1":                                    "skl search pdf",
+		"pypi:o/pdf":                                      "skl install OWNER/REPO",
+		"go:github.com/o/r":                               "skl install github.com/o/r",
+		"git+file://work/x@v1":                            "skl install git+file:///work/x@v1",
+		"git+file:/work/x":                                "skl install git+file:///work/x",
+		"file://work/x":                                   "skl install git+file:///work/x",
+		"file:///work/x":                                  "skl install git+file:///work/x",
+		"git://h.example/o/r.git":                         "skl install git+https://h.example/o/r.git",
+	} {
+		_, err := Parse(in)
+		e, ok := err.(*diag.Error)
+		if !ok || !slices.ContainsFunc(e.Hints, func(h string) bool { return strings.HasSuffix(h, want) }) {
+			t.Errorf("Parse(%q): %v has no hint %q", in, err, want)
+		}
+	}
+	for _, in := range []string{"-x/y", "<>", "@", "a b", "pdf", "@@"} {
+		if e, ok := func() (*diag.Error, bool) { _, err := Parse(in); e, ok := err.(*diag.Error); return e, ok }(); !ok || len(e.Hints) != 0 {
+			t.Errorf("Parse(%q): %v, want no hint", in, e)
+		}
 	}
 }
 

@@ -429,6 +429,19 @@ func NoCopy(arg string) error {
 		Hint("for a repository on a host called %s: skl install ssh://%s@%s/%s", where, name, where, at)
 }
 
+// NoFileURL refuses file:///path, which a person types, with what can be installed from there: of a bare repository its commits alone.
+func NoFileURL(arg string) error {
+	path, ok := strings.CutPrefix(arg, "file://")
+	if !ok {
+		return nil
+	}
+	if !scope.Exists(path) {
+		return ref.FileURL(arg, true, true)
+	}
+	bare := scope.Exists(filepath.Join(path, "HEAD")) && scope.Exists(filepath.Join(path, "objects"))
+	return ref.FileURL(arg, bare || scope.Exists(filepath.Join(path, ".git")), !bare)
+}
+
 // missing is err of opening r; where its repository does not exist, with the near ones that skl.toml and the configuration
 // name, and where to search.
 func (a *Applier) missing(m *manifest.Manifest, r ref.Ref, err error) error {

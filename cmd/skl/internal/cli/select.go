@@ -22,6 +22,9 @@ func parseArgs(args, flagged []string) (refs []ref.Ref, names []string, err erro
 		if err := apply.NoCopy(arg); err != nil {
 			return nil, nil, err
 		}
+		if err := apply.NoFileURL(arg); err != nil {
+			return nil, nil, err
+		}
 		r, err := ref.Parse(arg)
 		if err != nil {
 			return nil, nil, err
