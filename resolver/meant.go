@@ -21,7 +21,8 @@ func (o *Opened) meant(ctx context.Context, releases []source.Release, err error
 		return nil, err
 	}
 	if again, ok := slashedRef(releases, w.Ref); ok {
-		return o.rs.Open(ctx, Want{Ref: again})
+		w.Ref = again
+		return o.rs.Open(ctx, w)
 	}
 	v := w.Ref.Version
 	short := isHex(v) && len(v) >= shortestCommit && len(v) < 40 && o.Place.Ref.Kind == ref.Git
@@ -63,9 +64,9 @@ func (o *Opened) shortCommit(ctx context.Context, digits string) (*Opened, error
 	case 0:
 		return nil, nil
 	case 1:
-		r := o.Want.Ref
-		r.Version = string(found[0])
-		return o.rs.Open(ctx, Want{Ref: r})
+		w := o.Want
+		w.Ref.Version = string(found[0])
+		return o.rs.Open(ctx, w)
 	}
 	e := diag.New(diag.Misuse, "ambiguous_commit", "%d commits start with %s", len(found), digits)
 	for _, c := range found {

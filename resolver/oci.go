@@ -42,8 +42,8 @@ func pickOCI(releases []source.Release, r ref.Ref, kind lock.RefKind) (source.Re
 			return release, lock.Range, err
 		}
 		e := diag.New(diag.Misuse, source.CodeNoVersion, "no version matches %q", version)
-		if newest, ok, _ := pickRange(releases, "", "*-0"); ok {
-			return source.Release{}, "", e.Hint("the newest version is %s", newest.Version)
+		if _, ok := newest(releases, ""); ok {
+			return source.Release{}, "", e
 		}
 		return source.Release{}, "", e.Meant(tagNames(releases, 5)...).Hint("it has no version tags; name a tag behind \":\"")
 	}

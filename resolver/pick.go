@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -19,6 +20,17 @@ import (
 // range in this order, and with no version the highest stable version, then
 // the default branch.
 func Pick(releases []source.Release, skill, version string, kind lock.RefKind) (source.Release, lock.RefKind, error) {
+	r, picked, err := pick(releases, skill, version, kind)
+	if last, ok := newest(releases, skill); ok && errors.Is(err, diag.Code(source.CodeNoVersion)) {
+		if e, ok := diag.Own(err); ok && len(e.Hints) == 0 {
+			err = e.Hint("the newest version is %s", last.Version)
+		}
+	}
+	return r, picked, err
+}
+
+// pick is Pick, without the newest version in the error of one that nothing matches.
+func pick(releases []source.Release, skill, version string, kind lock.RefKind) (source.Release, lock.RefKind, error) {
 	if len(releases) == 1 && releases[0].Kind == source.Folder {
 		return releases[0], "", nil
 	}
@@ -133,17 +145,24 @@ func notFound(releases []source.Release, skill, version string) error {
 	if isHex(version) && len(version) >= 7 && len(version) < 40 {
 		return e.Hint("no commit that a branch or tag leads to begins so; any other needs all 40 digits")
 	}
-	tags := versionTags(releases, skill)
 	_, err := semver.NewConstraint(version)
 	if e.Candidates = spell.Nearest(version, near, 5); err != nil && len(e.Candidates) > 0 {
 		return e.Hint("did you mean %s?", strings.Join(e.Candidates, ", "))
 	}
-	if len(tags) == 0 {
+	e.Candidates = nil
+	if len(versionTags(releases, skill)) == 0 {
 		return e.Hint("it has no version tags; name a branch or a commit")
 	}
-	last := slices.MaxFunc(tags, func(a, b source.Release) int { return compare(a.Version, b.Version) })
-	e.Candidates = nil
-	return e.Hint("the newest version is %s", last.Version)
+	return e
+}
+
+// newest is the highest version, a stable one if there is any.
+func newest(releases []source.Release, skill string) (source.Release, bool) {
+	r, ok, _ := pickRange(releases, skill, "*")
+	if !ok {
+		r, ok, _ = pickRange(releases, skill, "*-0")
+	}
+	return r, ok
 }
 
 func compare(a, b string) int {

@@ -21,8 +21,7 @@ type Named struct {
 	Name  string
 	Skill string // what the ref calls it, where that is not Name
 	Want
-	Root  string        // where the manifest wants it installed, as lock.Skill has it
-	Where diag.Position // of the manifest's entry
+	Root string // where the manifest wants it installed, as lock.Skill has it
 }
 
 // Called is the name by which the ref knows the skill.

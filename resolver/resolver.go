@@ -73,6 +73,9 @@ type Resolver struct {
 type Want struct {
 	Ref  ref.Ref      // Version is what was asked for: a tag, branch, commit or range, or ""
 	Kind lock.RefKind // how Version is meant; "" decides in the order of the package comment
+
+	Where diag.Position        // of the manifest's entry; zero for what is typed, or needed by a release
+	Retry func(ref.Ref) string // the command that asks for another version of what was typed, for hints; nil is skl install
 }
 
 // A Place is where a ref leads: a ref of kind Git, OCI, Local, Embedded, or Name with the URL of a registry,
@@ -255,12 +258,12 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	if place.Ref.Kind == ref.OCI {
 		o.Release, o.Kind, err = pickOCI(releases, w.Ref, w.Kind)
 	} else {
-		o.Release, o.Kind, err = Pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
+		o.Release, o.Kind, err = pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
 	}
 	if err != nil {
 		again, err := o.meant(ctx, releases, err)
 		if err != nil {
-			return nil, naming(slashed(err, releases, w.Ref), w.Ref)
+			return nil, naming(slashed(o.instead(err, releases), releases, w.Ref), w.Ref)
 		}
 		return again, nil
 	}
@@ -342,7 +345,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		err = pinned(err, o.Want.Ref)
 	}
 	if err != nil {
-		return nil, err
+		return nil, o.uncommitted(ctx, err)
 	}
 	found = lockable(found)
 	if o.Place.Has != nil {

@@ -14,7 +14,7 @@ func Wants(m *manifest.Manifest) ([]Named, error) {
 		if err != nil {
 			return nil, err
 		}
-		n := Named{Name: s.Name, Skill: s.Skill, Root: m.RootOf(s.Name), Where: m.Where(s.Name)}
+		n := Named{Name: s.Name, Skill: s.Skill, Want: Want{Where: m.Where(s.Name)}, Root: m.RootOf(s.Name)}
 		for _, v := range []struct {
 			text string
 			kind lock.RefKind

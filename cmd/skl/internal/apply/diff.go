@@ -176,6 +176,6 @@ func (a *Applier) AtVersion(ctx context.Context, f *scope.Files, name, version s
 	if err != nil {
 		return lock.Skill{}, err
 	}
-	want.Ref, want.Kind = r, ""
+	want.Want = resolver.Want{Ref: r, Retry: func(r ref.Ref) string { return strings.TrimSpace("skl diff " + diag.Quote(name) + " " + r.Version) }}
 	return a.Scope.Resolver(f.Manifest).Choose(ctx, want)
 }

@@ -26,7 +26,7 @@ func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]Holding, []source.
 	}
 	r = a.Rebase(r)
 	rs := a.Scope.Resolver(f.Manifest)
-	o, err := rs.Open(ctx, resolver.Want{Ref: r})
+	o, err := rs.Open(ctx, resolver.Want{Ref: r, Retry: func(r ref.Ref) string { return "skl install -l " + diag.Quote(a.typed(r).String()) }})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -147,7 +147,7 @@ func (p *picker) folds(name string) string {
 // pick resolves one ref and chooses its skills: the ones that are named, all of them, the only
 // one, or those a person picks.
 func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string) ([]plan.Edit, error) {
-	o, err := rs.Open(ctx, resolver.Want{Ref: r})
+	o, err := rs.Open(ctx, p.want(ctx, rs, r, names))
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +189,37 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+// want asks for what was typed. A commit that is locked is not a word that may be wrong: if it is not there, its repository changed.
+func (p *picker) want(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string) resolver.Want {
+	w := resolver.Want{Ref: r, Retry: func(r ref.Ref) string {
+		words := append([]string{"skl", "install", p.a.typed(r).String()}, names...)
+		if len(words) == 3 && !p.ask.All && holdsSeveral(ctx, rs, r) {
+			return "skl install -l " + diag.Quote(words[2]) // which to take was not typed
+		}
+		if p.ask.All {
+			words = append(words, "--all")
+		}
+		if p.ask.As != "" {
+			words = append(words, "--as", p.ask.As)
+		}
+		return diag.Words(words)
+	}}
+	if slices.ContainsFunc(p.files.Lock.Skills, func(s lock.Skill) bool { return s.Commit != "" && string(s.Commit) == r.Version }) {
+		w.Kind = lock.Commit
+	}
+	return w
+}
+
+// holdsSeveral reports whether an install of r has to be told which skills of it are wanted.
+func holdsSeveral(ctx context.Context, rs *resolver.Resolver, r ref.Ref) bool {
+	o, err := rs.Open(ctx, resolver.Want{Ref: r})
+	if err != nil || r.Kind == ref.Market {
+		return false
+	}
+	found, err := o.Skills(ctx, nil)
+	return err == nil && len(found) > 1
 }
 
 // offer notes the names that are there.

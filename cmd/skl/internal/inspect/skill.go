@@ -268,7 +268,7 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (trees.Tree, Skill,
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	o, err := in.Applier.Scope.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: in.Applier.Rebase(r)})
+	o, err := in.Applier.Scope.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: in.Applier.Rebase(r), Retry: func(r ref.Ref) string { return "skl info " + diag.Quote(r.String()) }})
 	if err != nil {
 		return nil, Skill{}, err
 	}

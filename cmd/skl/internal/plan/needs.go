@@ -210,7 +210,7 @@ func (p *planner) list(list *candidates) error {
 			list.whole = true // it is what it is
 			return nil
 		}
-		want.Ref.Version, want.Kind = w.Ref.Version, w.Kind
+		want.Ref.Version, want.Kind, want.Where = w.Ref.Version, w.Kind, w.Where
 	case list.ref.Version != "" || list.ref.Digest != "":
 		list.whole, list.ids = true, []string{cmp.Or(list.ref.Version, string(list.ref.Digest))}
 		return nil
