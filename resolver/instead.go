@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"context"
+	"net/url"
+	"path/filepath"
 
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -34,10 +36,42 @@ func (o *Opened) instead(err error, releases []source.Release) error {
 	case ok:
 		r.Version = last.Version
 	}
+	return e.Hint("%s", w.retry(r))
+}
+
+// retry is the command that asks for r in place of what was typed.
+func (w *Want) retry(r ref.Ref) string {
 	if w.Retry != nil {
-		return e.Hint("%s", w.Retry(r))
+		return w.Retry(r)
 	}
-	return e.Hint("skl install %s", diag.Quote(r.String()))
+	return "skl install " + diag.Quote(r.String())
+}
+
+// commitsHint adds to the error of a folder without skills, as bare repositories are, that the commits of the repository there hold
+// some, and reports whether they do.
+func (o *Opened) commitsHint(ctx context.Context, e *diag.Error) bool {
+	at := o.Place.Ref
+	if at.Kind != ref.Local || o.rs.Git == nil || o.Want.Where.File != "" {
+		return false
+	}
+	dir := filepath.FromSlash(at.Path)
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(o.rs.Dir, dir)
+	}
+	url := (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String()
+	r, err := ref.Parse("git+" + url)
+	if err != nil || r.URL != url {
+		return false // what stands in its path means something in a reference
+	}
+	there, err := o.rs.Open(ctx, Want{Ref: r})
+	if err != nil {
+		return false
+	}
+	if found, err := there.Skills(ctx, nil); err != nil || len(found) == 0 {
+		return false
+	}
+	e.Hint("the commits of the repository there: %s", o.Want.retry(r))
+	return true
 }
 
 // uncommitted is err of reading the release. A commit that is not there, and that somebody typed or wrote in a manifest, is a

@@ -39,7 +39,7 @@ func (rs *Resolver) market(ctx context.Context, r ref.Ref) (Place, error) {
 	}
 	release, err := rs.Head(ctx, place.Ref)
 	if err != nil {
-		return Place{}, naming(err, at)
+		return Place{}, diag.Prefixed(err, at.WithoutVersion().String())
 	}
 	p, err := rs.Plugins.Plugin(ctx, place.Ref, release, r.Owner)
 	if err != nil {

@@ -32,6 +32,10 @@ import (
 type Resolver struct {
 	Git   source.Source // for ref.Git
 	Local source.Source // for ref.Local
+	Typed source.Source // for ref.Local on a command line, whose errors show paths as they are typed; nil is Local
+	Dir   string        // what relative refs of kind Local start from
+	// Shown is a ref of a command line as it was typed; nil is the ref.
+	Shown func(ref.Ref) ref.Ref
 	OCI   source.Source // for ref.OCI; nil refuses such refs
 
 	Embedded source.Source // for ref.Embedded; nil refuses such refs
@@ -229,7 +233,9 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	o := &Opened{Want: w, Place: place, src: rs.Git, rs: rs}
 	switch place.Ref.Kind {
 	case ref.Local:
-		o.src = rs.Local
+		if o.src = rs.Local; rs.Typed != nil && w.Where.File == "" {
+			o.src = rs.Typed
+		}
 	case ref.OCI:
 		if o.src = rs.OCI; o.src == nil {
 			return nil, diag.New(diag.Misuse, "invalid_ref", "%s: OCI references cannot be used here", w.Ref)
@@ -263,7 +269,7 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	if err != nil {
 		again, err := o.meant(ctx, releases, err)
 		if err != nil {
-			return nil, naming(slashed(o.instead(err, releases), releases, w.Ref), w.Ref)
+			return nil, o.naming(slashed(o.instead(err, releases), releases, w.Ref))
 		}
 		return again, nil
 	}
@@ -290,8 +296,12 @@ func (o *Opened) Versions(ctx context.Context) ([]string, error) {
 }
 
 // naming adds the ref to the sentence of an error that was made without knowing it.
-func naming(err error, r ref.Ref) error {
-	return diag.Prefixed(err, r.WithoutVersion().String())
+func (o *Opened) naming(err error) error {
+	r := o.Want.Ref.WithoutVersion()
+	if o.Want.Where.File == "" && o.rs.Shown != nil {
+		r = o.rs.Shown(r)
+	}
+	return diag.Prefixed(err, r.String())
 }
 
 // slashed adds to the error of a version that was not found the branch or tag whose name goes
@@ -372,14 +382,17 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 			}
 		}
 		if err != nil {
-			return nil, naming(o.byPath(o.suggest(ctx, r, err, asked)), o.Want.Ref)
+			return nil, o.naming(o.byPath(o.suggest(ctx, r, err, asked)))
 		}
 		return o.finish(picked), nil
 	}
 	if found = Offered(found, nil); len(found) == 0 {
 		e := diag.New(diag.Misuse, source.CodeNoSkill, "there is no SKILL.md in it")
 		o.passedHints(ctx, e, nil, nil)
-		return nil, naming(e.Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
+		if !o.commitsHint(ctx, e) {
+			e.Hint("a skill is a folder with a SKILL.md; name its path in the reference")
+		}
+		return nil, o.naming(e)
 	}
 	return o.finish(found), nil
 }
@@ -474,6 +487,9 @@ func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []stri
 	}
 	if len(e.Candidates) == 0 {
 		o.passedHints(ctx, e, all, asked)
+	}
+	if len(all) == 0 {
+		o.commitsHint(ctx, e)
 	}
 	if len(e.Candidates) == 0 && o.Want.Ref.Kind != ref.Market && o.Want.Ref.Kind != ref.Local {
 		whole := o.Want.Ref

@@ -33,6 +33,9 @@ import (
 // A Source is the [source.Source] of refs of kind Local.
 type Source struct {
 	Dir string // the directory of the manifest, which relative refs start from
+
+	// Show is the path of a ref as errors have it, for refs that are typed elsewhere than in the manifest. Nil leaves it as it is.
+	Show func(refPath string) string
 }
 
 var _ source.Source = (*Source)(nil)
@@ -62,11 +65,11 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, _ source.Release, _ []st
 	defer p.close()
 	texts, err := p.skillFiles(ctx)
 	if err != nil {
-		return nil, explain(r.Path, err)
+		return nil, explain(s.shown(r.Path), err)
 	}
 	artifact, err := p.artifact()
 	if err != nil {
-		return nil, explain(r.Path, err)
+		return nil, explain(s.shown(r.Path), err)
 	}
 	var found []source.Found
 	dirs, _ := source.Discover(skillPaths(texts), nil)
@@ -117,6 +120,14 @@ func orFolder(artifact ref.Digest) string {
 		return "that of a folder"
 	}
 	return string(artifact)
+}
+
+// shown is the path of a ref in errors.
+func (s *Source) shown(refPath string) string {
+	if s.Show != nil {
+		refPath = s.Show(refPath)
+	}
+	return diag.Printable(refPath)
 }
 
 // path returns where a ref's path is on this system.
@@ -191,5 +202,6 @@ func explain(refPath string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		code = source.CodePath
 	}
-	return diag.New(diag.Failed, code, "reading %s: %w", diag.Printable(refPath), err)
+	return diag.New(diag.Failed, code, "reading %s: %w", diag.Printable(refPath), err).
+		Hint("try again; if something writes there meanwhile, copy the folder of the skill first")
 }

@@ -10,8 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // Files that this user may not read are named, and do not hide those that can be read.
@@ -55,5 +57,26 @@ func openTo(t *testing.T, dir string) {
 			t.Error(err)
 		}
 		dir = filepath.Dir(dir)
+	}
+}
+
+// Directories that go away while skills are looked for, as threads of a process do, hold none; the root of the machine is refused.
+func TestSkillsOfWhatGoesAway(t *testing.T) {
+	s := &Source{Dir: t.TempDir()}
+	for _, dir := range []string{"/proc/self", "/proc/self/task"} {
+		r, err := ref.Parse(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, err := s.Skills(t.Context(), r, source.Release{}, nil); err != nil || len(found) > 0 {
+			t.Errorf("Skills(%s) = %v, %v", dir, found, err)
+		}
+	}
+	r, err := ref.Parse("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Skills(t.Context(), r, source.Release{}, nil); !errors.Is(err, diag.Code("too_many_files")) {
+		t.Errorf("Skills(/): %v", err)
 	}
 }

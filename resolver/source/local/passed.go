@@ -27,7 +27,7 @@ func (s *Source) Passed(ctx context.Context, r ref.Ref, _ source.Release) ([]sou
 	defer p.close()
 	var seen source.Lookout
 	err = p.look(ctx, &seen)
-	return seen.Passed(nil, true), explain(r.Path, err)
+	return seen.Passed(nil, true), explain(s.shown(r.Path), err)
 }
 
 func (f *folder) look(ctx context.Context, seen *source.Lookout) error {

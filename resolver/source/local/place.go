@@ -18,6 +18,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 const (
@@ -40,56 +41,75 @@ type place interface {
 
 // open opens what is at refPath; class is that of the error if there is nothing.
 func (s *Source) open(refPath string, class diag.Class) (place, error) {
-	at := s.path(refPath)
+	at, shown := s.path(refPath), s.shown(refPath)
 	info, err := os.Stat(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e := diag.New(class, source.CodePath, "there is nothing at %s", diag.Printable(refPath))
-		if !filepath.IsAbs(filepath.FromSlash(refPath)) {
-			e.Hint("relative paths start at %s", diag.Printable(s.Dir))
-		}
-		if folder, version, ok := strings.Cut(filepath.Base(at), "@"); ok {
-			e.Hint("a folder has no versions; a commit or tag of a repository: git+file://%s@%s", diag.Printable(filepath.ToSlash(filepath.Join(filepath.Dir(at), folder))), diag.Printable(version))
-		}
-		return nil, e
+		return nil, s.nothing(refPath, class)
 	case err != nil:
-		return nil, explain(refPath, err)
+		return nil, explain(shown, err)
 	case info.IsDir():
 		root, err := os.OpenRoot(at)
 		if err != nil {
-			return nil, explain(refPath, err)
+			return nil, explain(shown, err)
 		}
-		return &folder{root}, nil
+		return &folder{root, shown}, nil
 	case path.Base(refPath) == skill.FileName:
-		return nil, diag.New(diag.Misuse, "unknown_format", "%s is a file of a skill; a reference names its folder", diag.Printable(refPath)).
-			Hint("try %s", strings.TrimSuffix(strings.TrimSuffix(refPath, skill.FileName), "/"))
+		return nil, diag.New(diag.Misuse, "unknown_format", "%s is a file of a skill; a reference names its folder", shown).
+			Hint("skl install %s", diag.Quote(strings.TrimSuffix(shown, "/"+skill.FileName)))
 	case !info.Mode().IsRegular():
-		return nil, notArchive(refPath)
+		return nil, notArchive(shown)
 	}
 	f, err := durable.OpenFile(at)
 	if err != nil {
-		return nil, explain(refPath, err)
+		return nil, explain(shown, err)
 	}
 	a := &archive{file: f, size: info.Size()}
 	head := make([]byte, 512)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
 		f.Close()
-		return nil, explain(refPath, err)
+		return nil, explain(shown, err)
 	}
 	if a.format = bundle.Detect(head[:n]); a.format == "" {
 		f.Close()
-		return nil, notArchive(refPath)
+		return nil, notArchive(shown)
 	}
 	return a, nil
 }
 
-func notArchive(refPath string) error {
-	return diag.New(diag.Misuse, "unknown_format", "%s is neither a folder nor a zip or tar archive", diag.Printable(refPath))
+// nothing is the error of a path at which there is nothing.
+func (s *Source) nothing(refPath string, class diag.Class) error {
+	at, shown := s.path(refPath), s.shown(refPath)
+	e := diag.New(class, source.CodePath, "there is nothing at %s", shown)
+	if s.Show == nil && !filepath.IsAbs(filepath.FromSlash(refPath)) {
+		e.Hint("relative paths start at %s", diag.Printable(s.Dir))
+	}
+	if i := strings.LastIndexByte(at, '@'); i > 0 {
+		if _, err := os.Stat(at[:i]); err == nil {
+			return e.Hint("a folder has no versions; a commit or tag of a repository: skl install git+file://%s", diag.Printable(filepath.ToSlash(at)))
+		}
+	}
+	beside, _ := os.ReadDir(filepath.Dir(at)) // in a directory that cannot be read nothing has a near name
+	var names []string
+	for _, d := range beside {
+		names = append(names, d.Name())
+	}
+	if near := spell.Nearest(filepath.Base(at), names, 1); len(near) > 0 {
+		e.Hint("did you mean %s?", diag.Printable(strings.TrimSuffix(shown, filepath.Base(at))+near[0]))
+	}
+	return e
+}
+
+func notArchive(shown string) error {
+	return diag.New(diag.Misuse, "unknown_format", "%s is neither a folder nor a zip or tar archive", shown)
 }
 
 // A folder is read through an os.Root, so that no link leads out of it.
-type folder struct{ root *os.Root }
+type folder struct {
+	root  *os.Root
+	shown string // its path in errors
+}
 
 func (f *folder) close() { f.root.Close() }
 
@@ -102,15 +122,20 @@ func (f *folder) skillFiles(ctx context.Context) (map[string]text, error) {
 		texts[skill.FileName] = readFile(fsys, skill.FileName)
 		return texts, nil
 	}
+	if at := f.root.Name(); at == filepath.Dir(at) {
+		return nil, diag.New(diag.Misuse, "too_many_files", "%s is the root of this machine, which is not searched for skills", f.shown).
+			Hint("name the folder of a skill: skl install /FOLDER")
+	}
 	var paths []string
 	seen := 0
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if seen++; seen > maxWalk {
-			return diag.New(diag.Misuse, "too_many_files", "the folder has more than %d files; name the folder of a skill in it", maxWalk)
+			return diag.New(diag.Misuse, "too_many_files", "%s holds more than 200,000 files and folders, too many to search for skills", f.shown).
+				Hint("name the folder of a skill in it: skl install %s/FOLDER", diag.Quote(f.shown))
 		}
 		switch {
-		case err != nil && p != "." && errors.Is(err, fs.ErrPermission):
-			return fs.SkipDir // what cannot be read holds no skills for this user
+		case err != nil && p != ".":
+			return fs.SkipDir // what cannot be read holds no skills for this user, and what went away none at all
 		case err != nil:
 			return err
 		case ctx.Err() != nil:

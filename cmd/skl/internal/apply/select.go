@@ -505,17 +505,11 @@ func (a *Applier) missing(m *manifest.Manifest, r ref.Ref, err error) error {
 
 // Rebase makes a local ref, which a person writes from the working directory,
 // relative to the manifest.
-func (a *Applier) Rebase(r ref.Ref) ref.Ref { return moved(r, a.Scope.Cwd, a.Scope.Base) }
-
-// typed takes Rebase back: it is r as the person types it.
-func (a *Applier) typed(r ref.Ref) ref.Ref { return moved(r, a.Scope.Base, a.Scope.Cwd) }
-
-// moved makes a local ref that is relative to one directory relative to another.
-func moved(r ref.Ref, from, to string) ref.Ref {
+func (a *Applier) Rebase(r ref.Ref) ref.Ref {
 	if r.Kind != ref.Local {
 		return r
 	}
-	rel, err := filepath.Rel(to, scope.Absolute(from, filepath.FromSlash(r.Path)))
+	rel, err := filepath.Rel(a.Scope.Base, scope.Absolute(a.Scope.Cwd, filepath.FromSlash(r.Path)))
 	if err != nil {
 		return r
 	}
@@ -529,3 +523,6 @@ func moved(r ref.Ref, from, to string) ref.Ref {
 	}
 	return r
 }
+
+// typed takes Rebase back: it is r as the person types it.
+func (a *Applier) typed(r ref.Ref) ref.Ref { return a.Scope.TypedRef(r) }

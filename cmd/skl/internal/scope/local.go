@@ -121,3 +121,30 @@ func (sc *Scope) leadsInward(r ref.Ref) bool {
 	}
 	return ref.Inward(host) && !sc.HTTP.Known[strings.ToLower(host)] && !sc.HTTP.Known[strings.ToLower(name)]
 }
+
+// TypedPath is a path of skl.toml as a person types it in the working directory; what is far from there is absolute.
+func (sc *Scope) TypedPath(refPath string) string {
+	at := Absolute(sc.Base, filepath.FromSlash(refPath))
+	rel, err := filepath.Rel(sc.Cwd, at)
+	text := filepath.ToSlash(rel)
+	switch {
+	case err != nil || text == "../.." || strings.HasPrefix(text, "../../"):
+		return filepath.ToSlash(at)
+	case text == "." || text == ".." || strings.HasPrefix(text, "../"):
+		return text
+	}
+	return "./" + text
+}
+
+// TypedRef is a local ref of skl.toml as a person types it in the working directory; others are what they are.
+func (sc *Scope) TypedRef(r ref.Ref) ref.Ref {
+	if r.Kind != ref.Local {
+		return r
+	}
+	typed, err := ref.Parse(sc.TypedPath(r.Path))
+	if err != nil {
+		return r
+	}
+	typed.Skill = r.Skill
+	return typed
+}

@@ -89,6 +89,7 @@ type Scope struct {
 	HTTP      *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
 	Git       *git.Source
 	Local     *local.Source
+	typed     *local.Source // of paths that are typed, not read in skl.toml
 	OCI       *oci.Source
 	Registry  *registry.Source
 	embedded  *embedded.Source

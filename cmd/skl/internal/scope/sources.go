@@ -32,7 +32,7 @@ func (sc *Scope) wire() {
 	sc.HTTP = sc.NewHTTP()
 	sc.Git = &git.Source{HTTP: sc.HTTP, CacheDir: sc.Dirs.Cache, Offline: sc.Offline(), Environ: sc.Environ, Progress: sc.Progress, Reach: sc.Config.Reach}
 	sc.tags = &tags{path: filepath.Join(sc.Dirs.State, "tags.json"), sighted: filepath.Join(sc.Dirs.Cache, "moves.json"), project: sc.Base, warn: sc.Tell.Warn}
-	sc.Local = &local.Source{Dir: sc.Base}
+	sc.Local, sc.typed = &local.Source{Dir: sc.Base}, &local.Source{Dir: sc.Base, Show: sc.TypedPath}
 	sc.embedded = &embedded.Source{FS: skills.FS()}
 	sc.OCI = &oci.Source{Client: sc.HTTP, CacheDir: sc.Dirs.Cache, Progress: sc.Progress, Warn: func(place, text string) { sc.Tell.Warn("%s: %s", place, text) }}
 	sc.Registry = &registry.Source{HTTP: sc.HTTP, Cache: sc.Dirs.Cache, State: sc.Dirs.State, LogKey: sc.configuredLog, Progress: sc.Progress, Warn: func(text string) { sc.Tell.Warn("%s", text) }}
@@ -128,7 +128,7 @@ func (sc *Scope) Binding(m *manifest.Manifest, ns string) string {
 func (sc *Scope) Resolver(m *manifest.Manifest) *resolver.Resolver {
 	binding := func(ns string) string { return sc.Binding(m, ns) }
 	return &resolver.Resolver{
-		Git: sc.Git, Local: sc.Local, OCI: sc.OCI, Registry: sc.Registry, Embedded: sc.embedded, Plugins: plugins(sc.plugin),
+		Git: sc.Git, Local: sc.Local, Typed: sc.typed, Dir: sc.Base, Shown: sc.TypedRef, OCI: sc.OCI, Registry: sc.Registry, Embedded: sc.embedded, Plugins: plugins(sc.plugin),
 		RegistryURL:     sc.RegistryURL,
 		DefaultRegistry: func() string { name, _, _ := sc.Config.DefaultRegistry(); return name },
 		HasNamespace:    sc.Registry.HasNamespace,
