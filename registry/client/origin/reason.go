@@ -74,6 +74,13 @@ func isTimeout(err error) bool {
 	return ok && n.Timeout()
 }
 
+type askedKey struct{}
+
+// For returns a context whose requests are for what, such as a repository: errors name that and not the address of one request.
+func For(ctx context.Context, what string) context.Context {
+	return context.WithValue(ctx, askedKey{}, what)
+}
+
 // unanswered is the error of a request that brought no response. through is the proxy that it was sent to, nil for none.
 func unanswered(req *http.Request, through *url.URL, err error) error {
 	if ctx := req.Context().Err(); ctx != nil {
@@ -81,11 +88,15 @@ func unanswered(req *http.Request, through *url.URL, err error) error {
 	}
 	host := Host(req.URL)
 	why := reasonOf(err, req.Method+" "+shown(req.URL))
+	asked, _ := req.Context().Value(askedKey{}).(string)
+	if asked == "" {
+		asked = shown(req.URL)
+	}
 	where := host
 	if through != nil {
 		where += " through the proxy " + through.Host
 	}
-	e := diag.New(diag.Failed, "network", "cannot reach %s: %w", where, why)
+	e := diag.New(diag.Failed, "network", "cannot reach %s for %s: %w", where, asked, why)
 	e.Retryable = req.Context().Err() == nil && !isCertificate(err)
 	switch told, _ := errors.AsType[*silence](why); {
 	case through != nil:

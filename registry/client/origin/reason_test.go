@@ -53,10 +53,10 @@ func TestUnanswered(t *testing.T) {
 		url, want, hint string
 		client          *Client
 	}{
-		{"http://" + refusing + "/a?secret=1", "cannot reach " + refusing + ": connection refused", "nothing listens there", &Client{}},
-		{"http://" + closing.Addr().String() + "/a", "cannot reach " + closing.Addr().String() + ": the server closed the connection", "try again", &Client{}},
-		{"https://skl.invalid/a", "cannot reach skl.invalid: its address cannot be looked up", "HTTPS_PROXY", &Client{resolver: nowhere}},
-		{"https://skl.invalid/a", "cannot reach skl.invalid through the proxy " + refusing + ": connection refused", "HTTPS_PROXY and NO_PROXY",
+		{"http://" + refusing + "/a?secret=1", "cannot reach " + refusing + " for http://" + refusing + "/a: connection refused", "nothing listens there", &Client{}},
+		{"http://" + closing.Addr().String() + "/a", "cannot reach " + closing.Addr().String() + " for http://" + closing.Addr().String() + "/a: the server closed the connection", "try again", &Client{}},
+		{"https://skl.invalid/a", "cannot reach skl.invalid for https://skl.invalid/a: its address cannot be looked up", "HTTPS_PROXY", &Client{resolver: nowhere}},
+		{"https://skl.invalid/a", "cannot reach skl.invalid through the proxy " + refusing + " for https://skl.invalid/a: connection refused", "HTTPS_PROXY and NO_PROXY",
 			&Client{Getenv: func(k string) string { return map[string]string{"HTTPS_PROXY": "http://" + refusing}[k] }}},
 	} {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -60,6 +62,16 @@ func notFoundError(rawURL string) *diag.Error {
 	e := diag.New(diag.Failed, "git_not_found", "there is no git repository at %s", show(rawURL))
 	if strings.HasPrefix(rawURL, "http") {
 		e.Hint("a private repository may look missing: check the spelling, then your credentials")
+	}
+	if dir, err := folderPath(rawURL); err == nil && strings.HasPrefix(rawURL, "file:") {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return e.Hint("a folder without git is written as its path: skl install %s", diag.Quote(dir))
+		}
+		for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
+			if _, err := os.Stat(up); err == nil || up == filepath.Dir(up) {
+				return e.Hint("the path starts at the root of this machine; what is there: ls %s", diag.Quote(up))
+			}
+		}
 	}
 	return e
 }

@@ -326,7 +326,7 @@ func (w *wire) post(ctx context.Context, body []byte) (io.ReadCloser, error) {
 // do sends a request and turns every status but 200 into an error.
 func (w *wire) do(req *http.Request) (*http.Response, error) {
 	req.Header.Set("Git-Protocol", "version=2")
-	resp, err := w.http.Do(req)
+	resp, err := w.http.Do(req.WithContext(origin.For(req.Context(), show(w.url))))
 	if err != nil {
 		if _, ok := errors.AsType[*diag.Error](err); ok || req.Context().Err() != nil {
 			return nil, err
