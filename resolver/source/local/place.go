@@ -87,7 +87,7 @@ func (s *Source) nothing(refPath string, class diag.Class) error {
 	}
 	if i := strings.LastIndexByte(at, '@'); i > 0 {
 		if _, err := os.Stat(at[:i]); err == nil {
-			return e.Hint("a folder has no versions; a commit or tag of a repository: skl install git+file://%s", diag.Printable(filepath.ToSlash(at)))
+			return e.Hint("a folder has no versions; a commit or tag of a repository: skl install %s", diag.Quote("git+file://"+diag.Printable(filepath.ToSlash(at))))
 		}
 	}
 	beside, _ := os.ReadDir(filepath.Dir(at)) // in a directory that cannot be read nothing has a near name
@@ -134,7 +134,7 @@ func (f *folder) skillFiles(ctx context.Context) (map[string]text, error) {
 				Hint("name the folder of a skill in it: skl install %s/FOLDER", diag.Quote(f.shown))
 		}
 		switch {
-		case err != nil && p != ".":
+		case p != "." && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)):
 			return fs.SkipDir // what cannot be read holds no skills for this user, and what went away none at all
 		case err != nil:
 			return err
