@@ -59,6 +59,7 @@ type switches struct {
 	env     Env
 	rules   []switchRule
 	unclear []Unclear
+	budget  *Budget // how much it tells its model of skills; nil if that is not known to be limited
 }
 
 // switches reads the settings of h, as its program was measured to. Of hosts that were not, it knows none.
@@ -86,7 +87,10 @@ func (s *switches) claude() {
 	if s.env.Project != "" {
 		files = append(files, settingsFile{filepath.Join(s.env.Project, ".claude", "settings.local.json"), true})
 	}
+	var told budgets
+	defer func() { s.budget = told.claude(s.env) }()
 	s.each(files, strictJSON, func(file string, top object) error {
+		told.claudeSettings(top)
 		overrides, err := top.object("skillOverrides")
 		if err != nil {
 			return err
@@ -105,6 +109,7 @@ func (s *switches) claude() {
 
 // copilot: the user's settings alone.
 func (s *switches) copilot() {
+	s.budget = &Budget{Unit: "characters", Limit: copilotLimit, measure: copilotTells, raise: noRaise}
 	s.each(s.env.own("~/.copilot/settings.json"), trailingJSON, func(file string, top object) error {
 		return s.list(file, top, "disabledSkills", "disabledSkills", false)
 	})

@@ -11,6 +11,7 @@ var errSkillsConfig = errors.New("skills.config is not what Codex takes: entries
 
 // codex: the user's file alone; a project's has no effect.
 func (s *switches) codex() {
+	s.budget = codexBudget(s.env, nil)
 	for _, file := range s.env.own("${CODEX_HOME:-~/.codex}/config.toml") {
 		text, ok := s.settings(file)
 		if !ok {
@@ -19,6 +20,7 @@ func (s *switches) codex() {
 		var top map[string]any
 		err := toml.Unmarshal(text, &top)
 		if err == nil {
+			s.budget = codexBudget(s.env, top)
 			s.rules, err = codexRules(s.env, file.path, top)
 		}
 		if err != nil {

@@ -22,15 +22,18 @@ const (
 
 // A Copy is one real directory that holds a skill, however many paths lead to it.
 type Copy struct {
-	Places   []Place
-	Dir      string // its real directory, an absolute path
-	Name     string // of its frontmatter; "" is that of its directory
-	Front    string // the frontmatter, where hosts read it differently: see skill.Front
-	Tree     string // tree digest; copies with the same one are identical; "" is unlike any other
-	Linked   bool   // its SKILL.md is a link
-	Withheld bool   // it says "disable-model-invocation: true", or is for some paths only
-	Unusable bool   // no host can load it: disabled, or unreadable
-	Invalid  bool   // the format does not allow it: hosts whose reading was not measured do not load it
+	Places []Place
+	Dir    string // its real directory, an absolute path
+	Name   string // of its frontmatter; "" is that of its directory
+	Front  string // the frontmatter, where hosts read it differently: see skill.Front
+	Tree   string // tree digest; copies with the same one are identical; "" is unlike any other
+	Linked bool   // its SKILL.md is a link
+
+	Description, WhenToUse string // of its frontmatter
+
+	Withheld bool // it says "disable-model-invocation: true", or is for some paths only
+	Unusable bool // no host can load it: disabled, or unreadable
+	Invalid  bool // the format does not allow it: hosts whose reading was not measured do not load it
 }
 
 // A Place is one path to a copy: its real directory, or a link to it.
@@ -110,10 +113,18 @@ func Use(h Host, env Env, copies []Copy) []string {
 // A Reader is a host in one environment. It answers for many names without
 // working out the host's directories each time.
 type Reader struct {
-	host Host
-	rank map[string]int  // by directory; 0 is the strongest
-	shut map[string]bool // directories that the host does not read because it was not told to trust the folder
-	off  *switches
+	host  Host
+	rank  map[string]int  // by directory; 0 is the strongest
+	kinds []dirKind       // by rank
+	shut  map[string]bool // directories that the host does not read because it was not told to trust the folder
+	off   *switches
+}
+
+// A dirKind says whose a directory is.
+type dirKind struct {
+	dir  string
+	user bool // the user's
+	own  bool // the host puts the skills that come with it there
 }
 
 // Reader returns h's view from env.
@@ -124,10 +135,18 @@ func (h Host) Reader(env Env) Reader {
 			r.shut[dir] = true
 		}
 	}
-	for i, dir := range h.Reads(env) {
+	users := 0
+	for _, dir := range h.UserReads {
+		if env.Expand(dir) != "" {
+			users++
+		}
+	}
+	all := h.Reads(env)
+	for i, dir := range all {
 		if _, ok := r.rank[dir]; !ok {
 			r.rank[dir] = i
 		}
+		r.kinds = append(r.kinds, dirKind{dir: dir, user: h.UserFirst && i < users || !h.UserFirst && i >= len(all)-users, own: filepath.Base(dir) == ".system"})
 	}
 	return r
 }
