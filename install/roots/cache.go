@@ -22,7 +22,7 @@ const (
 )
 
 // cacheMagic names the format of a cache; another one is as good as no cache.
-const cacheMagic = "skl stat cache 10\n"
+const cacheMagic = "skl stat cache 11\n"
 
 // A change less than this before reading began says nothing: the file may have
 // changed again within one tick of the file system's clock. The

@@ -30,6 +30,7 @@ type Warning struct {
 // A finding is what a skill's directory and its receipt say, whatever else is there.
 type finding struct {
 	name, description, version, format string // of SKILL.md; name is "" if it has none
+	listed, whenToUse                  string // of SKILL.md, as agents tell their models: the description where SKILL.json has another, and what Claude Code adds to it
 	trust                              string // as SKILL.md declares it; "" if it does not
 	withheld                           string // "true" if agents that know the switch keep it from the model
 	invocation                         string // who may start it: a skill.Invocation; "" if it cannot be read
@@ -59,7 +60,7 @@ func (f *finding) fields() []*string {
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
 		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld, &f.gates, &f.libraries,
-		&f.invocation, &f.effects, &f.tools, &f.of,
+		&f.invocation, &f.effects, &f.tools, &f.of, &f.listed, &f.whenToUse,
 	}
 }
 
@@ -301,11 +302,26 @@ func (f *finding) unscanned(dir string, err error) {
 	f.notes = append(f.notes, Warning{"E_READ", "it cannot be read completely, so it has no digest: " + err.Error()})
 }
 
+// whenToUse is what Claude Code adds to the description.
+func whenToUse(doc *skill.Document) string {
+	for _, field := range doc.Fields {
+		if field.Key == "when_to_use" && field.Value.Kind == skill.Scalar && !field.Value.IsNull() {
+			return field.Value.Text
+		}
+	}
+	return ""
+}
+
 // read takes what the listing shows out of the start of SKILL.md.
 // Agents read no SKILL.json, so what they make of the skill is in SKILL.md alone.
 func (f *finding) read(head, sidecar []byte) {
 	doc, err := skill.Read(head)
 	f.front = skill.Front(head, doc)
+	listed := ""
+	if err == nil {
+		listed = doc.Description
+		f.whenToUse = whenToUse(doc)
+	}
 	if sidecar != nil {
 		doc, err = skill.ReadWith(head, sidecar)
 	}
@@ -314,6 +330,9 @@ func (f *finding) read(head, sidecar []byte) {
 		return
 	}
 	f.name, f.description, f.version, f.format = doc.Name, doc.Description, doc.Version, doc.Format
+	if listed != f.description {
+		f.listed = listed
+	}
 	if doc.IsWithheld() {
 		f.withheld = "true"
 	}

@@ -17,6 +17,7 @@
 package roots
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -176,9 +177,15 @@ type HostUse struct {
 	Use     string        `json:"use"`
 	Off     *hosts.Switch `json:"off,omitempty"`     // where Use is off: what says so
 	Unclear []string      `json:"unclear,omitempty"` // files of the host's settings that could not be read: whether it loads what Use says it does is not known
+	Told    *hosts.Told   `json:"told,omitempty"`    // where Use is cut or dropped: how much its model is told
 	Ungated []string      `json:"ungated,omitempty"` // limits that the skill sets and the host, which shows it to its model, does not keep
 	Reason  string        `json:"reason,omitempty"`  // the same as a sentence
+
+	chosen string // where the host tells its model of the copy: Use as if it told everything
 }
+
+// Chosen is Use without regard to how much of the copy the host tells its model.
+func (h HostUse) Chosen() string { return cmp.Or(h.chosen, h.Use) }
 
 // Word is Use, with a question mark where it is not known.
 func (h HostUse) Word() string {
@@ -190,13 +197,33 @@ func (h HostUse) Word() string {
 
 // Shown reports whether the host may show the copy to its model, now or when it is told to trust the folder.
 func (h HostUse) Shown() bool {
-	return h.Use == hosts.Loads || h.Use == hosts.Listed || h.Use == hosts.Unstable || h.Use == hosts.Untrusted
+	return h.IsUsed() || h.Chosen() == hosts.Unstable || h.Use == hosts.Untrusted
 }
+
+// IsUsed reports whether the host loads the copy, or lists it beside another one, however much of it its model is told.
+func (h HostUse) IsUsed() bool { return h.Chosen() == hosts.Loads || h.Chosen() == hosts.Listed }
+
+// A HostBudget is what a host tells its model of all that it loads.
+type HostBudget struct {
+	Host string `json:"host"`
+	hosts.Budget
+	Needs   int `json:"needs"`   // the limit at which everything would be told
+	Skills  int `json:"skills"`  // that it loads and tells its model of, without those that come with it
+	Whole   int `json:"whole"`   // of which it tells everything
+	Cut     int `json:"cut"`     // of which it tells the name, and some of the description
+	Named   int `json:"named"`   // of which it tells the name alone
+	Dropped int `json:"dropped"` // of which it tells nothing
+}
+
+// Fits reports whether the model is told everything.
+func (b HostBudget) Fits() bool { return b.Whole == b.Skills }
 
 // A Listing is the result of a search, as "skl list --json" prints it.
 type Listing struct {
 	Roots  []Root   `json:"roots"`  // strongest first
 	Skills []Record `json:"skills"` // by name, strongest first
+
+	Budgets []HostBudget `json:"budgets"` // of the hosts that are known to tell their models a part only
 
 	// Warnings are about the roots: directories that cannot be read, a SKILL.md
 	// in the wrong place; and about settings of hosts. They belong on stderr.
@@ -218,8 +245,8 @@ func Discover(ctx context.Context, cfg Config) (Listing, error) {
 	records := d.describe()
 	nameCopies(records)
 	shadow(cfg, records)
-	unclear := useHosts(cfg, records)
-	l := Listing{Roots: make([]Root, len(places)), Skills: make([]Record, len(records)), Warnings: append(d.warnings, unclear...)}
+	told, unclear := useHosts(cfg, records)
+	l := Listing{Roots: make([]Root, len(places)), Skills: make([]Record, len(records)), Budgets: append([]HostBudget{}, told...), Warnings: append(d.warnings, unclear...)}
 	for i, p := range places {
 		l.Roots[i] = p.Root
 	}

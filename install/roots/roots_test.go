@@ -41,8 +41,8 @@ func TestListingJSON(t *testing.T) {
 	if text != string(want) {
 		t.Errorf("listing is\n%s\nwant\n%s", text, want)
 	}
-	whole, err := json.Marshal(Listing{Roots: []Root{}, Skills: []Record{}})
-	if err != nil || string(whole) != `{"roots":[],"skills":[]}` {
+	whole, err := json.Marshal(Listing{Roots: []Root{}, Skills: []Record{}, Budgets: []HostBudget{}})
+	if err != nil || string(whole) != `{"roots":[],"skills":[],"budgets":[]}` {
 		t.Errorf("an empty listing is %s, %v", whole, err)
 	}
 }

@@ -166,7 +166,7 @@ func warnConfusable(records []*Record) {
 
 // useHosts works out what each host does with each copy, and reports where
 // hosts disagree. It returns what it could not find out.
-func useHosts(cfg Config, records []*Record) (unclear []Warning) {
+func useHosts(cfg Config, records []*Record) (told []HostBudget, unclear []Warning) {
 	env := cfg.env()
 	var readers []hosts.Reader
 	var all []hosts.Host
@@ -177,7 +177,7 @@ func useHosts(cfg Config, records []*Record) (unclear []Warning) {
 		}
 	}
 	if len(readers) == 0 {
-		return nil
+		return nil, nil
 	}
 	copies := make([]hosts.Copy, len(records))
 	for i, r := range records {
@@ -213,7 +213,56 @@ func useHosts(cfg Config, records []*Record) (unclear []Warning) {
 		warnPreferred(cfg, group)
 		warnDivergence(cfg, group)
 	}
-	return unclear
+	for n, reader := range readers {
+		if b := tellHost(n, all[n], reader, copies, records); b != nil {
+			told = append(told, *b)
+		}
+	}
+	return told, unclear
+}
+
+// tellHost notes of what the host loads how much its model is told, and sums that up; nil for a host that is not known to tell less than
+// everything, or that loads nothing.
+func tellHost(n int, h hosts.Host, reader hosts.Reader, copies []hosts.Copy, records []*Record) *HostBudget {
+	budget := reader.Budget()
+	if budget == nil {
+		return nil
+	}
+	uses := make([]string, len(records))
+	for i, r := range records {
+		uses[i] = r.Hosts[n].Use
+	}
+	sum := HostBudget{Host: h.ID, Budget: *budget}
+	list, need := reader.Tell(copies, uses)
+	sum.Needs = need
+	for i, told := range list {
+		if told == nil {
+			continue
+		}
+		sum.Skills++
+		use := &records[i].Hosts[n]
+		use.chosen = use.Use
+		switch {
+		case told.Whole():
+			sum.Whole++
+			continue
+		case told.Named:
+			use.Use = hosts.Cut
+			if told.Chars > 0 {
+				sum.Cut++
+			} else {
+				sum.Named++
+			}
+		default:
+			sum.Dropped++
+			use.Use = hosts.Dropped
+		}
+		use.Told = told
+	}
+	if sum.Skills == 0 {
+		return nil
+	}
+	return &sum
 }
 
 // offCopies notes of a skill that a host reads by a copy that skl made of it alone, and is told not to load, that it is off.
@@ -305,6 +354,8 @@ func (r *Record) copy() hosts.Copy {
 		Invalid:  r.State == Invalid,
 		Linked:   r.isLinked,
 		Withheld: r.found.withheld != "",
+
+		Description: cmp.Or(r.found.listed, r.found.description), WhenToUse: r.found.whenToUse,
 	}
 	for _, s := range r.spots {
 		for _, root := range append([]string{s.place.Path}, s.place.aliases...) {

@@ -13,7 +13,7 @@ import (
 // Field lists of the contract with users (cli.md), each as "name name[] name{}": [] holds
 // objects, {} is one, and ? may be null.
 const (
-	ListFields    = "roots[] skills[]"
+	ListFields    = "roots[] skills[] budgets[]"
 	RootFields    = "id path scope priority trust_ceiling state host"
 	RecordFields  = "name qualified description path root scope priority trust state shadowed_by shadows hosts source version digest format signature generated_from warnings"
 	InstallFields = "ok changes lock"
