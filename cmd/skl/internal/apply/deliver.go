@@ -55,7 +55,8 @@ func (a *Applier) deliver(ctx context.Context, in *install.Installer, changes in
 	if err := a.Scope.TrustProject(); err != nil {
 		a.Scope.Tell.Warn("the project is not marked as trusted: %s", err)
 	}
-	if err := a.noteUses(ctx, d.hosts, changes); err != nil {
+	var err error
+	if result.Remarks.Budgets, err = a.noteUses(ctx, d.hosts, changes); err != nil {
 		a.Scope.Tell.Warn("could not determine which copies agents load: %s", err)
 	}
 	var came []string
@@ -67,7 +68,6 @@ func (a *Applier) deliver(ctx context.Context, in *install.Installer, changes in
 	if len(came) > 0 {
 		a.tellUncarried(d.vendor(), func(name string) bool { return slices.Contains(came, name) })
 	}
-	var err error
 	if result.Remarks.Ungated, err = a.ungated(ctx, changes, d.gate); err != nil {
 		a.Scope.Tell.Warn("could not determine which limits agents keep: %s", err)
 	}

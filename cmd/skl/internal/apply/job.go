@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -82,11 +83,12 @@ type Asks struct {
 
 // Remarks are what a person may want to know besides.
 type Remarks struct {
-	Passed  []source.Passed // of an install of all skills: what looks like one and is none to skl
-	Ungated []Ungated       // limits that skills set and agents do not keep
-	Unmet   []Unmet         // what skills that are new here say they need, and is not there
-	Merged  []scope.Merged  // of a lock: what was taken of two sides of a merge
-	Derived []Derivation    // skills made from another package than before, or derived from one by hand
+	Passed  []source.Passed    // of an install of all skills: what looks like one and is none to skl
+	Ungated []Ungated          // limits that skills set and agents do not keep
+	Unmet   []Unmet            // what skills that are new here say they need, and is not there
+	Merged  []scope.Merged     // of a lock: what was taken of two sides of a merge
+	Budgets []roots.HostBudget // of the agents that tell their models a part only of the skills that are here now
+	Derived []Derivation       // skills made from another package than before, or derived from one by hand
 
 	Resolved []string // of a lock: the files that held the markers of a merge
 	Next     []string // of such a lock: the commands that end the merge

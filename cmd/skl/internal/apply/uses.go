@@ -11,14 +11,15 @@ import (
 
 // noteUses fills in what each agent does with the skills that were added or updated, so that nothing is called installed
 // for an agent that does not read it. An agent that reads a copy reads the skill.
-func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Changes) error {
+// What agents tell their models a part only of is returned.
+func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Changes) (short []roots.HostBudget, err error) {
 	fresh := func(c install.Change) bool { return c.Action == install.Add || c.Action == install.Update }
 	if len(ids) == 0 || !slices.ContainsFunc(changes.List, fresh) {
-		return nil
+		return nil, nil
 	}
 	l, err := a.Scope.Discover(ctx, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range changes.List {
 		c := &changes.List[i]
@@ -40,15 +41,16 @@ func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Ch
 			c.Hosts = append(c.Hosts, use)
 		}
 	}
-	return nil
+	return slices.DeleteFunc(l.Budgets, roots.HostBudget.Fits), nil
 }
 
 // better is use, or what the host does with r if that is more.
 func better(use roots.HostUse, r roots.Record) roots.HostUse {
-	order := []string{hosts.Loads, hosts.Listed, hosts.Unstable, hosts.Untrusted, hosts.Off, hosts.Hidden, hosts.Unread}
+	order := []string{hosts.Loads, hosts.Listed, hosts.Cut, hosts.Dropped, hosts.Unstable, hosts.Untrusted, hosts.Off, hosts.Hidden, hosts.Unread}
 	for _, h := range r.Hosts {
 		if h.Host == use.Host && slices.Index(order, h.Use) < slices.Index(order, use.Use) {
-			use = roots.HostUse{Host: h.Host, Use: h.Use, Off: h.Off, Unclear: h.Unclear}
+			h.Ungated, h.Reason = nil, ""
+			use = h
 		}
 	}
 	return use

@@ -13,16 +13,17 @@ import (
 
 func checkCommand() command {
 	return command{name: "check", group: "Team", usage: "the one line for CI: lock fresh, files verified, no open conflicts, no findings", output: inspect.Checked{},
-		example: "skl check\nskl check --base origin/main\nskl check --sarif",
+		example: "skl check\nskl check --base origin/main\nskl check --budget\nskl check --sarif",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "base", Usage: "also refuse a lower trust than at the git revision `REV` (exit 4)"},
+			&cli.BoolFlag{Name: "budget", Usage: "also refuse more skills than an agent tells its model of in full (exit 3)"},
 			&cli.BoolFlag{Name: "sarif", Usage: "print findings as SARIF"},
 		},
 		run: runCheck}
 }
 
 func runCheck(ctx context.Context, w *world, c *cli.Context) error {
-	out, err := w.inspect.Check(ctx, c.String("base"))
+	out, err := w.inspect.Check(ctx, c.String("base"), c.Bool("budget"))
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func (p *page) group(records []roots.Record) {
 			if len(h.Unclear) > 0 {
 				unclear = "?"
 			}
-			if h.Use == "loads" || h.Use == "listed" {
+			if h.IsUsed() {
 				loads++
 			}
 			if each {
@@ -279,7 +279,7 @@ func usesOf(r roots.Record) (screen.Span, bool) {
 	}
 	var parts []string
 	style := screen.Plain
-	for _, use := range []string{"loads", "listed", "unstable", "untrusted", "off", "hidden", "unread"} {
+	for _, use := range []string{"loads", "listed", "cut", "dropped", "unstable", "untrusted", "off", "hidden", "unread"} {
 		if len(by[use]) == 0 {
 			continue
 		}
@@ -343,6 +343,9 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 	}
 	fact("versions", versionsOf(out.Versions), screen.Plain)
 	fact("agents", loadedBy(out.Agents), screen.Plain)
+	for _, line := range inspect.ToldLines(out.Copies) {
+		fact("told", line, screen.Plain)
+	}
 	fact("written for", strings.Join(out.Dialects, ", "), screen.Plain)
 	path("from", out.URL)
 	path("path", out.Path)

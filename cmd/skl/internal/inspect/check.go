@@ -20,7 +20,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, portable, needs, conflicts, audit, permissions, accepted, trust
+	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, portable, needs, budget, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold
@@ -60,7 +60,8 @@ func (c *Checked) Findings() []diag.Finding {
 
 // Check looks whether the lock is fresh, every file is as published, and no conflict is open; with base, a git revision,
 // also whether trust is not lower than there.
-func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
+// With budget, a part only that an agent tells its model of the skills is a fault; else it is noted.
+func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Checked, error) {
 	if err := in.Applier.Scope.Settled(); err != nil {
 		return Checked{}, err
 	}
@@ -122,6 +123,11 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 		out.Checks = append(out.Checks, far)
 	}
 	in.needs(f, l, &out)
+	if lines, mends := Budgets(l); budget {
+		out.add("budget", lines, mends...)
+	} else if len(lines) > 0 {
+		out.Checks = append(out.Checks, CheckItem{Check: "budget", OK: true, Detail: lines, Mend: mends})
+	}
 	out.add("conflicts", openConflicts(l), "skl list --shadowed, then skl ack CODE NAME --reason WHY")
 	if audited, err := in.Audit(ctx, AuditRequest{}); err != nil {
 		return Checked{}, err

@@ -368,6 +368,11 @@ func (d *doctor) copies(l roots.Listing) {
 			}
 		}
 	}
+	for _, b := range l.Budgets {
+		if !b.Fits() {
+			d.say("budget", "note", budgetMend(b), "%s", BudgetLine(b))
+		}
+	}
 	if len(l.Skills) > 0 {
 		d.say("copies", "ok", "", "%d skills in %d roots", len(l.Skills), len(l.Roots))
 	}

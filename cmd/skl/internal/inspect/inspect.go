@@ -26,7 +26,7 @@ func active(found []roots.Record) int {
 func use(r roots.Record, host string) string {
 	for _, h := range r.Hosts {
 		if h.Host == host {
-			return h.Use
+			return h.Chosen()
 		}
 	}
 	return ""

@@ -86,7 +86,7 @@ func TestChecks(t *testing.T) {
 	commit(t, b.Project)
 	checks := func() (bad []string) {
 		t.Helper()
-		out, err := open(b).Check(ctx, "HEAD")
+		out, err := open(b).Check(ctx, "HEAD", false)
 		if err != nil || out.Refused != "" {
 			t.Fatalf("check: %+v, %v", out, err)
 		}

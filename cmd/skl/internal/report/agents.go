@@ -72,9 +72,9 @@ func (d *Desk) usesOf(c install.Changes) (notes []string, usual string) {
 				names = append(names, d.Scope.Short(name))
 			}
 			switch {
-			case len(h.Unclear) > 0 && (h.Use == "loads" || h.Use == "listed"):
+			case len(h.Unclear) > 0 && h.IsUsed():
 				notes = append(notes, "whether "+h.Host+" loads "+change.Name+" is not known: "+d.Scope.Short(h.Unclear[0])+" could not be read")
-			case h.Use == "loads" || h.Use == "listed":
+			case h.IsUsed():
 				loaded = true
 			case h.Off != nil:
 				notes = append(notes, h.Host+" is told not to load "+change.Name+", in "+d.Scope.Short(h.Off.File))

@@ -56,6 +56,9 @@ func (d *Desk) info(t *Text, out inspect.Skill) {
 		line(t[0], t[1])
 	}
 	line("costs", fmt.Sprintf("about %d tokens always, %d when used", out.Costs.Always, out.Costs.Used))
+	for _, told := range inspect.ToldLines(out.Copies) {
+		line("told", told)
+	}
 	line("versions", joinWords(out.Versions))
 	line("written for", joinWords(out.Dialects))
 	for _, c := range out.LoadCommands {

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
@@ -31,6 +32,8 @@ type Installed struct {
 	Ungated []apply.Ungated  `json:"ungated,omitempty"`     // limits that skills set and agents do not keep
 	Unmet   []apply.Unmet    `json:"unmet,omitempty"`       // what skills that are new here say they need, and is not there
 	Kept    []apply.Kept     `json:"kept,omitempty"`        // skills that were not to have what they ask for anew, which stay
+
+	Budgets []roots.HostBudget `json:"budgets,omitempty"` // of the agents that tell their models a part only of the skills that are here now
 
 	Merged  []scope.Merged     `json:"merged,omitempty"`  // of lock: what was taken of two sides of a merge
 	Derived []apply.Derivation `json:"derived,omitempty"` // skills made from another package than before, or derived from one by hand
@@ -95,7 +98,7 @@ func (d *Desk) Lock(r apply.Result) Report {
 func installed(r apply.Result) Installed {
 	return Installed{OK: len(r.Stays.Held)+len(r.Asks.Refused) == 0, Changes: append([]install.Change{}, r.Changes.List...), Lock: r.LockState,
 		Held: r.Stays.Held, Gone: r.Stays.Gone, Kept: r.Stays.Kept, Refused: r.Asks.Refused,
-		Passed: r.Remarks.Passed, Unmet: r.Remarks.Unmet, Ungated: r.Remarks.Ungated, Derived: r.Remarks.Derived,
+		Passed: r.Remarks.Passed, Unmet: r.Remarks.Unmet, Ungated: r.Remarks.Ungated, Derived: r.Remarks.Derived, Budgets: r.Remarks.Budgets,
 		Merged: r.Remarks.Merged, Resolved: r.Remarks.Resolved, Next: r.Remarks.Next, Unlinked: r.Unlinked}
 }
 
@@ -235,6 +238,9 @@ func (d *Desk) drawn(t *Text, r apply.Result) {
 func (d *Desk) sequel(r apply.Result) draw.Sequel {
 	s := draw.Sequel{Commit: d.Apply.Committable(r)}
 	s.Notes, s.Usual = d.usesOf(r.Changes)
+	for _, b := range r.Remarks.Budgets {
+		s.Notes = append(s.Notes, inspect.BudgetLine(b)+"; skl doctor says what helps")
+	}
 	return s
 }
 

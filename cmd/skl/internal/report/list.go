@@ -37,6 +37,12 @@ func (d *Desk) List(l inspect.Listed, want Listing) Report {
 		for _, warning := range l.Warnings {
 			t.Warn("%s", warning.Message)
 		}
+		for _, b := range l.Budgets {
+			if !b.Fits() && !want.Roots {
+				t.Warn("%s", inspect.BudgetLine(b))
+				t.Hint("skl doctor says what helps")
+			}
+		}
 		switch {
 		case want.Roots:
 			d.roots(t, l.Listing)
