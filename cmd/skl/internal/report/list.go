@@ -37,11 +37,11 @@ func (d *Desk) List(l inspect.Listed, want Listing) Report {
 		for _, warning := range l.Warnings {
 			t.Warn("%s", warning.Message)
 		}
-		for _, b := range l.Budgets {
-			if !b.Fits() && !want.Roots {
-				t.Warn("%s", inspect.BudgetLine(b))
-				t.Hint("skl doctor says what helps")
+		if lines, _ := inspect.Budgets(l.Listing); len(lines) > 0 && !want.Roots {
+			for _, line := range lines {
+				t.Note("%s", line)
 			}
+			t.Hint("skl doctor says what helps")
 		}
 		switch {
 		case want.Roots:
