@@ -320,13 +320,17 @@ func (a *Applier) Lost(f *scope.Files) error {
 	if tracked, err := a.Scope.Tracker.Tracked(a.Scope.Base, []string{"skl.toml"}); err == nil && len(tracked) > 0 {
 		e = e.Hint("git restore %s, then: skl install", diag.Quote(at))
 	}
-	again := "skl install"
+	const most = 12 // references that people read
+	again := []string{"skl", "install"}
 	for i := range f.Lock.Skills {
 		if s := &f.Lock.Skills[i]; len(s.RequiredBy) == 0 {
-			again += " " + diag.Quote(s.Ref)
+			again = append(again, s.Ref)
 		}
 	}
-	return e.Hint("rm %s && %s", diag.Quote(a.Scope.Short(f.LockPath)), again)
+	if len(again) > 2+most {
+		again = []string{"skl", "install", "REF"}
+	}
+	return e.Hint("rm %s && %s", diag.Quote(a.Scope.Short(f.LockPath)), diag.Words(again))
 }
 
 // begin adds to an error the commands with which a scope gets its first skills.

@@ -47,8 +47,9 @@ type Verification struct {
 	Policy   []policy.Refusal `json:"policy,omitempty"`
 	Governed bool             `json:"-"`
 
-	Claims  Claims `json:"-"`
-	Refused error  `json:"-"` // the first signature, log proof or entry of the lock that is bad
+	Lost    []string `json:"-"` // where skl.toml is gone: what brings it back
+	Claims  Claims   `json:"-"`
+	Refused error    `json:"-"` // the first signature, log proof or entry of the lock that is bad
 }
 
 // Verify re-hashes every file of the named skills, or of all that the lock or a receipt names. With ask, repositories are asked
@@ -61,7 +62,11 @@ func (a *Applier) Verify(ctx context.Context, names []string, ask bool) (Verific
 	if err != nil {
 		return Verification{}, err
 	}
-	return a.VerifyFiles(ctx, f, names, ask)
+	out, err := a.VerifyFiles(ctx, f, names, ask)
+	if lost, ok := diag.Own(a.Lost(f)); ok {
+		out.Lost = lost.Hints
+	}
+	return out, err
 }
 
 // receiptsOf are the receipts of names, of all for none, and those of them that cannot be used. A name that neither a receipt nor the
@@ -298,17 +303,10 @@ func AddMend(mends []string, mend string) []string {
 	return append(mends, mend)
 }
 
-// unlessLost is again, or what brings back a skl.toml that is gone; "" of a skill that another skl.lock does not name.
+// unlessLost is again; "" where skl.toml is gone, of which [Applier.Lost] says what brings it back, and of a skill that skl.lock does not name.
 func (a *Applier) unlessLost(state, again string) string {
 	is := func(name string) bool { return scope.Exists(filepath.Join(a.Scope.Base, name)) }
-	if !is("skl.toml") {
-		if f, err := a.Scope.Load(); err == nil {
-			if lost, ok := diag.Own(a.Lost(f)); ok {
-				return lost.Hints[0]
-			}
-		}
-	}
-	if state == "unlocked" && is("skl.lock") {
+	if is("skl.lock") && (state == "unlocked" || !is("skl.toml")) {
 		return ""
 	}
 	return again

@@ -72,7 +72,7 @@ func (d *Desk) verified(t *Text, out apply.Verification) {
 		return
 	}
 	t.Note("%d of %s differ from what was published", bad, counted(skills, len(out.Skills)-skills))
-	for _, m := range apply.MendsOf(d.Apply, out.Skills) {
+	for _, m := range append(apply.MendsOf(d.Apply, out.Skills), out.Lost...) {
 		t.Hint("%s", m)
 	}
 }
