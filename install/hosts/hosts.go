@@ -134,6 +134,14 @@ func Configuration() []string {
 	return out
 }
 
+// NameOf is what people call the host with that id; an id that is not known is its own name.
+func NameOf(id string) string {
+	if h, ok := Find(id); ok {
+		return h.Name
+	}
+	return id
+}
+
 // Find returns the host with that id.
 //
 //go:noinline

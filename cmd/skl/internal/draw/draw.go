@@ -75,18 +75,10 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-screen.Width(text), 0))
 }
 
-// called is the name of an agent.
-func called(id string) string {
-	if h, ok := hosts.Find(id); ok {
-		return h.Name
-	}
-	return id
-}
-
 // Agents are the names of agents.
 func Agents(ids []string) (names []string) {
 	for _, id := range ids {
-		names = append(names, called(id))
+		names = append(names, hosts.NameOf(id))
 	}
 	return names
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
+	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -43,8 +44,8 @@ func List(k screen.Look, records []roots.Record) string {
 		}
 	}
 	head := strings.Join(counts, ", ")
-	if hosts := records[0].Hosts; len(hosts) == 1 {
-		head += " " + k.Sign(screen.Dot) + " " + called(hosts[0].Host)
+	if uses := records[0].Hosts; len(uses) == 1 {
+		head += " " + k.Sign(screen.Dot) + " " + hosts.NameOf(uses[0].Host)
 	}
 	right := screen.Span{}
 	if looks > 0 {
@@ -156,14 +157,14 @@ func (p *page) group(records []roots.Record) {
 	if signed {
 		columns = append(columns, screen.Column{Head: "SIGNED"})
 	}
-	hosts := records[0].Hosts
-	each := len(hosts) > 1 && (len(hosts) <= manyColumns || p.k.Width >= 120) && p.columnsFit(records)
+	uses := records[0].Hosts
+	each := len(uses) > 1 && (len(uses) <= manyColumns || p.k.Width >= 120) && p.columnsFit(records)
 	switch {
 	case each:
-		for _, h := range hosts {
-			columns = append(columns, screen.Column{Head: called(h.Host), Kind: screen.Text})
+		for _, h := range uses {
+			columns = append(columns, screen.Column{Head: hosts.NameOf(h.Host), Kind: screen.Text})
 		}
-	case len(hosts) > 1:
+	case len(uses) > 1:
 		columns = append(columns, screen.Column{Head: "AGENTS"})
 	}
 	columns = append(columns, screen.Column{Head: "NOTE", Kind: screen.Text})
@@ -201,12 +202,12 @@ func (p *page) group(records []roots.Record) {
 				row = append(row, use)
 			}
 		}
-		if len(hosts) > 1 && !each {
+		if len(uses) > 1 && !each {
 			row = append(row, screen.T(fmt.Sprintf("%d of %d%s", loads, len(r.Hosts), unclear)))
 		}
 		t.Rows = append(t.Rows, append(row, about))
 	}
-	t.Bare = len(hosts) < 2
+	t.Bare = len(uses) < 2
 	p.table(t)
 }
 
@@ -220,7 +221,7 @@ func (p *page) columnsFit(records []roots.Record) bool {
 		name, version = max(name, screen.Width(diag.Printable(r.Name))), max(version, screen.Width(diag.Printable(screen.Version(r.Version))))
 	}
 	for _, h := range records[0].Hosts {
-		agents += 2 + max(screen.Width(called(h.Host)), len("untrusted"))
+		agents += 2 + max(screen.Width(hosts.NameOf(h.Host)), len("untrusted"))
 	}
 	return 2+min(name, 24)+2+version+agents+2+leastNote < p.k.Width
 }
@@ -275,7 +276,7 @@ func copyAt(r roots.Record, short func(string) string) string {
 func usesOf(r roots.Record) (screen.Span, bool) {
 	by := map[string][]string{}
 	for _, h := range r.Hosts {
-		by[h.Use] = append(by[h.Use], called(h.Host))
+		by[h.Use] = append(by[h.Use], hosts.NameOf(h.Host))
 	}
 	var parts []string
 	style := screen.Plain
