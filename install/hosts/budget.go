@@ -31,6 +31,7 @@ type Budget struct {
 
 	most    int // characters of one description
 	noOwn   bool
+	file    string // of settings, in which the limit is moved; "" where a variable decides
 	home    string // of Codex: where the skills are that come with it
 	measure func(Budget, []tell) (told []Told, need int)
 	raise   func(b Budget, need int) (setting, file string)
@@ -301,24 +302,24 @@ func shareOut(lines []codexLine, out []Told, tokens int) {
 	}
 }
 
-// Raise is the setting with which the host would tell its model everything that needs the limit need, and the file that it stands in; "" where none
-// is known, or where the host takes none so high.
+// Raise is the setting with which the host would tell its model everything that needs the limit need, and the absolute path of the file that it stands
+// in, "" of a variable of the environment; the setting is "" where none is known, or where the host takes none so high.
 func (b Budget) Raise(need int) (setting, file string) { return b.raise(b, need) }
 
 func claudeRaise(b Budget, need int) (setting, file string) {
 	window, _ := claudeWindow(b.Model)
 	switch fraction := math.Ceil(float64(need)/float64(window)*10) / 1000; {
 	case b.By == "SLASH_COMMAND_TOOL_CHAR_BUDGET":
-		return fmt.Sprintf("%s=%d", b.By, need), ""
+		return fmt.Sprintf("%s=%d", b.By, need), b.file
 	case fraction > 1:
 		return "", ""
 	default:
-		return fmt.Sprintf(`"skillListingBudgetFraction": %v`, fraction), "~/.claude/settings.json"
+		return fmt.Sprintf(`"skillListingBudgetFraction": %v`, fraction), b.file
 	}
 }
 
-func codexRaise(_ Budget, need int) (setting, file string) {
-	return fmt.Sprintf("max_context_tokens = %d under [skills]", need), "~/.codex/config.toml"
+func codexRaise(b Budget, need int) (setting, file string) {
+	return fmt.Sprintf("max_context_tokens = %d under [skills]", need), b.file
 }
 
 func noRaise(Budget, int) (setting, file string) { return "", "" }

@@ -13,11 +13,11 @@ type budgets struct {
 	limit    int
 	most     int
 	noOwn    bool
-	by       string
+	by, file string // what decides the limit, and the file that says it; "" of a variable
 }
 
 // claudeSettings takes what one file of Claude Code's settings says. A value of another kind than it takes counts as not there, as for Claude Code.
-func (b *budgets) claudeSettings(top object) {
+func (b *budgets) claudeSettings(file string, top object) {
 	if m, ok := top.member("model"); ok {
 		if model, err := m.text(); err == nil {
 			b.model = model
@@ -25,7 +25,7 @@ func (b *budgets) claudeSettings(top object) {
 	}
 	var fraction float64
 	if m, ok := top.member("skillListingBudgetFraction"); ok && json.Unmarshal(m.value, &fraction) == nil && fraction > 0 && fraction <= 1 {
-		b.fraction, b.by = fraction, "skillListingBudgetFraction"
+		b.fraction, b.by, b.file = fraction, "skillListingBudgetFraction", file
 	}
 	var most int
 	if m, ok := top.member("skillListingMaxDescChars"); ok && json.Unmarshal(m.value, &most) == nil && most > 0 {
@@ -40,12 +40,13 @@ func (b *budgets) claudeSettings(top object) {
 	}
 	for _, m := range set {
 		if text, err := m.text(); err == nil {
-			b.claudeVariable(m.key, text)
+			b.claudeVariable(m.key, text, file)
 		}
 	}
 }
 
-func (b *budgets) claudeVariable(name, value string) {
+// claudeVariable takes a variable, which file sets; "" is the environment.
+func (b *budgets) claudeVariable(name, value, file string) {
 	switch name {
 	case "ANTHROPIC_MODEL":
 		if value != "" {
@@ -53,7 +54,7 @@ func (b *budgets) claudeVariable(name, value string) {
 		}
 	case "SLASH_COMMAND_TOOL_CHAR_BUDGET":
 		if n, err := strconv.Atoi(value); err == nil && n > 0 {
-			b.limit, b.by = n, name
+			b.limit, b.by, b.file = n, name, file
 		}
 	}
 }
@@ -61,9 +62,12 @@ func (b *budgets) claudeVariable(name, value string) {
 // claude is the budget of Claude Code.
 func (b budgets) claude(env Env) *Budget {
 	for _, name := range []string{"ANTHROPIC_MODEL", "SLASH_COMMAND_TOOL_CHAR_BUDGET"} {
-		b.claudeVariable(name, env.variable(name))
+		b.claudeVariable(name, env.variable(name), "")
 	}
-	out := &Budget{Unit: "characters", Model: b.model, By: b.by, most: claudeMost, noOwn: b.noOwn, measure: claudeTells, raise: claudeRaise}
+	out := &Budget{Unit: "characters", Model: b.model, By: b.by, most: claudeMost, noOwn: b.noOwn, measure: claudeTells, raise: claudeRaise, file: b.file}
+	if b.by == "" {
+		out.file = env.Expand("${CLAUDE_CONFIG_DIR:-~/.claude}/settings.json")
+	}
 	if b.most > 0 {
 		out.most = b.most
 	}
@@ -81,7 +85,7 @@ func (b budgets) claude(env Env) *Budget {
 
 // codexBudget is the budget of Codex by its settings, which are nil where there are none.
 func codexBudget(env Env, top map[string]any) *Budget {
-	out := &Budget{Unit: "tokens", Limit: codexWindow / 50, most: codexMost, measure: codexTells, raise: codexRaise, home: env.Expand("${CODEX_HOME:-~/.codex}/skills/.system")}
+	out := &Budget{Unit: "tokens", Limit: codexWindow / 50, most: codexMost, measure: codexTells, raise: codexRaise, file: env.Expand("${CODEX_HOME:-~/.codex}/config.toml"), home: env.Expand("${CODEX_HOME:-~/.codex}/skills/.system")}
 	model, named := top["model"].(string)
 	skills, _ := top["skills"].(map[string]any)
 	bundled, _ := skills["bundled"].(map[string]any)

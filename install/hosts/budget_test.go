@@ -118,7 +118,7 @@ func TestBudgetSettings(t *testing.T) {
 		{"codex", "model_context_window = 128000", "", `2560 tokens "" model_context_window`},
 		{"codex", "model_context_window = -1", "", `5440 tokens ""`},
 		{"codex", "[skills]\nmax_context_tokens = 9223372036854775807", "", `2147483647 tokens "" skills.max_context_tokens`},
-		{"codex", "[skills", "", `5440 tokens ""`},
+		{"codex", "[skills", "", `5440 tokens about ""`},
 		{"github-copilot", ``, "", `15000 characters ""`},
 	} {
 		h, _ := Find(tt.host)

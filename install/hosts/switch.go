@@ -77,6 +77,9 @@ func (h Host) switches(env Env) *switches {
 	case "opencode":
 		s.opencode()
 	}
+	if s.budget != nil && len(s.unclear) > 0 { // what a file says that could not be read is not known
+		s.budget.About = true
+	}
 	return s
 }
 
@@ -90,7 +93,6 @@ func (s *switches) claude() {
 	var told budgets
 	defer func() { s.budget = told.claude(s.env) }()
 	s.each(files, strictJSON, func(file string, top object) error {
-		told.claudeSettings(top)
 		overrides, err := top.object("skillOverrides")
 		if err != nil {
 			return err
@@ -103,6 +105,7 @@ func (s *switches) claude() {
 			s.rules = append(s.rules, switchRule{name: m.key, off: mode == "off" || mode == "user-invocable-only",
 				at: Switch{file, m.line(), "skillOverrides, " + quoted(m.key) + ": " + quoted(mode)}})
 		}
+		told.claudeSettings(file, top)
 		return nil
 	})
 }

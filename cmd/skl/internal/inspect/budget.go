@@ -10,15 +10,24 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// Budgets says which agents tell their models a part only of the skills that are here, and what helps.
-func Budgets(l roots.Listing) (lines, mends []string) {
+// BudgetLines say which agents tell their models a part only of the skills that are here.
+func BudgetLines(l roots.Listing) (lines []string) {
 	for _, b := range l.Budgets {
 		if !b.Fits() {
 			lines = append(lines, BudgetLine(b))
-			mends = apply.AddMend(mends, budgetMend(b))
 		}
 	}
-	return lines, mends
+	return lines
+}
+
+// budgetMends are what helps.
+func (in *Inspector) budgetMends(l roots.Listing) (mends []string) {
+	for _, b := range l.Budgets {
+		if !b.Fits() {
+			mends = apply.AddMend(mends, in.budgetMend(b))
+		}
+	}
+	return mends
 }
 
 // BudgetLine says what an agent tells its model of the skills that it loads, which is not all of it.
@@ -40,11 +49,11 @@ func BudgetLine(b roots.HostBudget) string {
 		model = " (" + diag.Printable(diag.Clip(b.Model, 60)) + ")"
 	}
 	return fmt.Sprintf("%s tells its model of %s: %s; that list has %s%d %s%s, and %d are needed",
-		hostName(b.Host), diag.Count(b.Skills, "skill"), strings.Join(parts, ", "), about, b.Limit, b.Unit, model, b.Needs)
+		hosts.NameOf(b.Host), diag.Count(b.Skills, "skill"), strings.Join(parts, ", "), about, b.Limit, b.Unit, model, b.Needs)
 }
 
 // budgetMend is what helps.
-func budgetMend(b roots.HostBudget) string {
+func (in *Inspector) budgetMend(b roots.HostBudget) string {
 	setting, file := b.Raise(b.Needs)
 	switch {
 	case setting == "":
@@ -52,14 +61,7 @@ func budgetMend(b roots.HostBudget) string {
 	case file == "":
 		return "set " + setting + ", or skl disable NAME for skills that are not used"
 	}
-	return "put " + setting + " into " + file + ", or skl disable NAME for skills that are not used"
-}
-
-func hostName(id string) string {
-	if h, ok := hosts.Find(id); ok {
-		return h.Name
-	}
-	return id
+	return "put " + setting + " into " + in.Applier.Scope.Short(file) + ", or skl disable NAME for skills that are not used"
 }
 
 // ToldLines says which agents tell their models a part only of one of the copies.
@@ -69,11 +71,11 @@ func ToldLines(copies []roots.Record) (lines []string) {
 			switch {
 			case h.Told == nil:
 			case !h.Told.Named:
-				lines = append(lines, hostName(h.Host)+" does not tell its model of it")
+				lines = append(lines, hosts.NameOf(h.Host)+" does not tell its model of it")
 			case h.Told.Chars == 0:
-				lines = append(lines, hostName(h.Host)+" tells its model the name alone")
+				lines = append(lines, hosts.NameOf(h.Host)+" tells its model the name alone")
 			default:
-				lines = append(lines, fmt.Sprintf("%s tells its model %d of %d characters of the description", hostName(h.Host), h.Told.Chars, h.Told.Of))
+				lines = append(lines, fmt.Sprintf("%s tells its model %d of %d characters of the description", hosts.NameOf(h.Host), h.Told.Chars, h.Told.Of))
 			}
 		}
 	}

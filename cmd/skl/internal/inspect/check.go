@@ -123,10 +123,10 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 		out.Checks = append(out.Checks, far)
 	}
 	in.needs(f, l, &out)
-	if lines, mends := Budgets(l); budget {
-		out.add("budget", lines, mends...)
+	if lines := BudgetLines(l); budget {
+		out.add("budget", lines, in.budgetMends(l)...)
 	} else if len(lines) > 0 {
-		out.Checks = append(out.Checks, CheckItem{Check: "budget", OK: true, Detail: lines, Mend: mends})
+		out.Checks = append(out.Checks, CheckItem{Check: "budget", OK: true, Detail: lines, Mend: in.budgetMends(l)})
 	}
 	out.add("conflicts", openConflicts(l), "skl list --shadowed, then skl ack CODE NAME --reason WHY")
 	if audited, err := in.Audit(ctx, AuditRequest{}); err != nil {

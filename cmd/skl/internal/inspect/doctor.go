@@ -370,7 +370,7 @@ func (d *doctor) copies(l roots.Listing) {
 	}
 	for _, b := range l.Budgets {
 		if !b.Fits() {
-			d.say("budget", "note", budgetMend(b), "%s", BudgetLine(b))
+			d.say("budget", "note", d.budgetMend(b), "%s", BudgetLine(b))
 		}
 	}
 	if len(l.Skills) > 0 {

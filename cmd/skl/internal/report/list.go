@@ -37,7 +37,7 @@ func (d *Desk) List(l inspect.Listed, want Listing) Report {
 		for _, warning := range l.Warnings {
 			t.Warn("%s", warning.Message)
 		}
-		if lines, _ := inspect.Budgets(l.Listing); len(lines) > 0 && !want.Roots {
+		if lines := inspect.BudgetLines(l.Listing); len(lines) > 0 && !want.Roots {
 			for _, line := range lines {
 				t.Note("%s", line)
 			}
