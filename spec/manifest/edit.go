@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,24 +150,46 @@ func (m *Manifest) SetMarket(name, ref string) error {
 	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"market", name, "ref"}, quoted(ref)) })
 }
 
-// AddAck accepts a conflict, or gives one that is accepted already a new reason.
+// AddAck records what is accepted. Of what is recorded already it says who accepted it last, when, why and of which release.
 //
 //go:noinline
 func (m *Manifest) AddAck(a Ack) error {
 	return m.edit(func(doc *tomledit.Doc) error {
-		if i := slices.IndexFunc(m.Acks, a.same); i >= 0 {
-			if m.Acks[i].Reason == a.Reason {
-				return nil
+		i := slices.IndexFunc(m.Acks, a.same)
+		var was Ack
+		if i >= 0 {
+			was = m.Acks[i]
+		}
+		if was.On != "" && a.On == "" { // a day cannot be empty
+			if err := doc.DeleteItem([]string{"ack"}, i); err != nil {
+				return err
 			}
-			return doc.SetInItem([]string{"ack"}, i, "reason", tomledit.Quote(a.Reason))
+			i, was = -1, Ack{}
+		}
+		if a.On != "" && was.Version == a.Version && was.By == a.By && was.Reason == a.Reason {
+			a.On = cmp.Or(was.On, a.On) // it was accepted then, and nothing is new
 		}
 		var lines []string
-		for _, k := range [][2]string{{"code", a.Code}, {"name", a.Name}, {"winner", a.Winner}, {"loser", a.Loser}, {"reason", a.Reason}} {
-			if k[1] != "" {
-				lines = append(lines, k[0]+" = "+tomledit.Quote(k[1]))
+		for _, k := range [][3]string{{"code", a.Code, was.Code}, {"name", a.Name, was.Name}, {"winner", a.Winner, was.Winner}, {"loser", a.Loser, was.Loser},
+			{"version", a.Version, was.Version}, {"by", a.By, was.By}, {"on", a.On, was.On}, {"reason", a.Reason, was.Reason}} {
+			key, is := k[0], k[1]
+			if is == k[2] {
+				continue
+			}
+			text := tomledit.Quote(is)
+			if key == "on" {
+				text = is
+			}
+			if i < 0 {
+				lines = append(lines, key+" = "+text)
+			} else if err := doc.SetInItem([]string{"ack"}, i, key, text); err != nil {
+				return err
 			}
 		}
-		return doc.Append("[[ack]]", lines...)
+		if i < 0 {
+			return doc.Append("[[ack]]", lines...)
+		}
+		return nil
 	})
 }
 

@@ -70,16 +70,20 @@ type Search struct {
 	After  []string // after them
 }
 
-// An Ack accepts one conflict between two copies of a skill.
+// An Ack is what somebody accepted of a skill: a conflict between two of its copies, or something that a release of it newly asks for.
+// Everything in it is what the file says: it is a record for those who read it, and lets nothing happen.
 type Ack struct {
-	Code   string // W_TRUST_DOWNGRADE, …
-	Name   string
-	Winner string // tree digests
-	Loser  string
-	Reason string
+	Code    string `json:"code"` // W_TRUST_DOWNGRADE; a permission, such as net:api.example; or the rule of a finding
+	Name    string `json:"name"`
+	Winner  string `json:"winner,omitempty"` // of a conflict: tree digests
+	Loser   string `json:"loser,omitempty"`
+	Version string `json:"version,omitempty"` // of the release that asked
+	By      string `json:"by,omitempty"`      // who accepted it, as git names them; "" is not known
+	On      string `json:"on,omitempty"`      // the day, as 2027-01-31; "" is not known
+	Reason  string `json:"reason,omitempty"`
 }
 
-// same reports whether a and b accept the same conflict.
+// same reports whether a and b accept the same thing.
 func (a Ack) same(b Ack) bool {
 	return a.Code == b.Code && a.Name == b.Name && a.Winner == b.Winner && a.Loser == b.Loser
 }

@@ -84,7 +84,7 @@ func TestParse(t *testing.T) {
 	if !maps.Equal(m.Namespaces, map[string]string{"acme": "registry:corp"}) {
 		t.Errorf("namespaces are %v", m.Namespaces)
 	}
-	if !slices.Equal(m.Acks, []Ack{{"W_TRUST_DOWNGRADE", "pdf", digest, digest, "ours"}}) || m.Package != (Package{"acme/pdf", "1.4.2"}) {
+	if !slices.Equal(m.Acks, []Ack{{Code: "W_TRUST_DOWNGRADE", Name: "pdf", Winner: digest, Loser: digest, Reason: "ours"}}) || m.Package != (Package{"acme/pdf", "1.4.2"}) {
 		t.Errorf("acks are %+v, package %+v", m.Acks, m.Package)
 	}
 	if len(m.Warnings) != 1 || m.Warnings[0].Line != 17 || m.Where("pdf").String() != "skl.toml:3:9" {
@@ -156,10 +156,15 @@ func TestEdits(t *testing.T) {
 		{"namespace", func(m *Manifest) error { return m.SetNamespace("obra", "forge:github") }, "\"registry:corp\"\n", "\"registry:corp\"\nobra = \"forge:github\"\n"},
 		{"namespace removed", func(m *Manifest) error { return m.SetNamespace("acme", "") }, "acme = \"registry:corp\"\n", ""},
 		{"ack: another reason", func(m *Manifest) error {
-			return m.AddAck(Ack{"W_TRUST_DOWNGRADE", "pdf", digest, digest, "theirs"})
+			return m.AddAck(Ack{Code: "W_TRUST_DOWNGRADE", Name: "pdf", Winner: digest, Loser: digest, Reason: "theirs"})
 		}, `"ours" #`, `"theirs" #`},
-		{"ack: removed", func(m *Manifest) error { return m.RemoveAck(Ack{"W_TRUST_DOWNGRADE", "pdf", digest, digest, ""}) },
+		{"ack: removed", func(m *Manifest) error {
+			return m.RemoveAck(Ack{Code: "W_TRUST_DOWNGRADE", Name: "pdf", Winner: digest, Loser: digest})
+		},
 			sample[strings.Index(sample, "[[ack]]"):strings.Index(sample, "[package]")], ""},
+		{"ack: somebody else", func(m *Manifest) error {
+			return m.AddAck(Ack{Code: "W_TRUST_DOWNGRADE", Name: "pdf", Winner: digest, Loser: digest, By: "kim <kim@acme.example>", On: "2027-01-31"})
+		}, `reason = "ours" # asked in March` + "\n", `reason = "" # asked in March` + "\nby = \"kim <kim@acme.example>\"\non = 2027-01-31\n"},
 		{"ack: new", func(m *Manifest) error { return m.AddAck(Ack{Code: "W_X", Name: "demo", Reason: "a \"b\""}) },
 			"\"1.4.2\"\n", "\"1.4.2\"\n\n[[ack]]\ncode = \"W_X\"\nname = \"demo\"\nreason = \"a \\\"b\\\"\"\n"},
 	}
@@ -282,7 +287,7 @@ func FuzzEdit(f *testing.F) {
 			err = m.SetNamespace(name, "forge:github")
 			want.Namespaces[name] = "forge:github"
 		case 4:
-			a := Ack{"c", name, "w", "", "r"}
+			a := Ack{Code: "c", Name: name, Winner: "w", Version: "1.2.0", By: "a <b@c>", On: "2027-01-31", Reason: "r"}
 			err = m.AddAck(a)
 			if i := slices.IndexFunc(want.Acks, a.same); i >= 0 {
 				want.Acks[i] = a

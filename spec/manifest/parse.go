@@ -250,10 +250,16 @@ func (p *parser) acks(list tomledit.Field) {
 				a.Winner = p.Text(f)
 			case "loser":
 				a.Loser = p.Text(f)
+			case "version":
+				a.Version = p.Text(f)
+			case "by":
+				a.By = p.Text(f)
+			case "on":
+				_, a.On = p.Day(f)
 			case "reason":
 				a.Reason = p.Text(f)
 			default:
-				p.Unknown(f, "code", "name", "winner", "loser", "reason")
+				p.Unknown(f, "code", "name", "winner", "loser", "version", "by", "on", "reason")
 			}
 		}
 		if a.Code == "" || a.Name == "" {

@@ -64,7 +64,7 @@ func (p *parser) top() {
 		case "exception":
 			p.tables(f, p.exception)
 		case "expires":
-			p.file.LastDay, p.file.expires = f.Value.Text, p.date(f)
+			p.file.LastDay, p.file.expires = p.lastDay(f)
 		case "serial":
 			p.file.Serial = p.Number(f)
 		default:
@@ -262,12 +262,10 @@ func Duration(s string) (time.Duration, bool) {
 }
 
 // date is the end of the day that f holds, UTC.
-func (p *parser) date(f tomledit.Field) time.Time {
-	t, err := time.Parse(time.DateOnly, f.Value.Text)
-	if err != nil || f.Value.Kind != tomledit.Other {
-		p.Fail(f.Value, "%s is not a day: write it without quotes, as 2027-01-31", f.Key)
-	}
-	return t.AddDate(0, 0, 1)
+// lastDay is the day of f, and the moment after it.
+func (p *parser) lastDay(f tomledit.Field) (text string, end time.Time) {
+	day, text := p.Day(f)
+	return text, day.AddDate(0, 0, 1)
 }
 
 func (p *parser) exception(entry tomledit.Field) {
@@ -280,7 +278,7 @@ func (p *parser) exception(entry tomledit.Field) {
 		case "skills":
 			e.Skills, e.skills = p.Texts(f), p.patterns(f, false, false)
 		case "until":
-			e.Until, e.end = f.Value.Text, p.date(f)
+			e.Until, e.end = p.lastDay(f)
 		case "reason":
 			e.Reason = strings.TrimSpace(p.Text(f))
 		case "by":

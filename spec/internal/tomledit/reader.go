@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/rootpath"
@@ -120,6 +121,15 @@ func (r *Reader) Formed(f Field, ok func(string) bool) string {
 		r.Fail(f.Value, "%s %q does not have the form of one", f.Key, f.Value.Text)
 	}
 	return f.Value.Text
+}
+
+// Day is the day of f, which is written as a TOML date: its first moment in UTC, and its text.
+func (r *Reader) Day(f Field) (t time.Time, text string) {
+	t, err := time.Parse(time.DateOnly, f.Value.Text)
+	if err != nil || f.Value.Kind != Other {
+		r.Fail(f.Value, "%s is not a day: write it without quotes, as 2027-01-31", f.Key)
+	}
+	return t, f.Value.Text
 }
 
 // Truth is the boolean of f.
