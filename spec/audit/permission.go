@@ -182,17 +182,6 @@ func Compare(old, next Set) []Change {
 	return slices.Compact(out)
 }
 
-// Escalations are the permissions that next has newly and that need consent.
-func Escalations(old, next Set) Set {
-	var out Set
-	for _, c := range Compare(old, next) {
-		if c.Escalates {
-			out = append(out, c.Permission)
-		}
-	}
-	return out
-}
-
 // shown are the permissions that need no consent: tools that only read, the project, this machine, and files that are
 // named when a script is run.
 var shown = map[Permission]bool{

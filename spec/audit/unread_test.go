@@ -48,7 +48,7 @@ func TestUnreadUpdates(t *testing.T) {
 		}
 		old, next := release(test.old), release(test.next)
 		var got []string
-		for _, p := range Escalations(old.Granted(next), next.Set()) {
+		for _, p := range escalations(old.Granted(next), next.Set()) {
 			got = append(got, fmt.Sprint(p, " ", next.Gained(old, p)))
 		}
 		if got := strings.Join(got, ", "); got != test.want {

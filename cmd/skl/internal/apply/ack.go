@@ -2,6 +2,8 @@ package apply
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
@@ -9,24 +11,48 @@ import (
 	"github.com/skl-project/skl/spec/manifest"
 )
 
-// An AckRequest asks for a conflict between two copies of a skill to be taken as it is.
+// An AckRequest asks for a conflict between two copies of a skill, or for what its release asks for, to be taken as it is.
 type AckRequest struct {
-	Code, Name string
+	Code, Name string // the code of a conflict, or permissions and rules of findings with commas between them
 	Reason     string // for those who read skl.toml later
 	DryRun     bool
 }
 
-// Acknowledge writes down that conflicts are wanted, by the digests of both copies, and returns what it wrote.
+// Acknowledge writes down that conflicts are wanted, by the digests of both copies, or what a release asks for, and returns what it wrote.
 func (a *Applier) Acknowledge(ctx context.Context, r AckRequest) ([]manifest.Ack, error) {
 	if r.Reason == "" {
 		return nil, diag.New(diag.Misuse, "usage", "an acknowledgement needs a --reason for those who read skl.toml later").
-			Hint("skl ack %s %s --reason WHY", r.Code, r.Name)
+			Hint("skl ack %s %s --reason WHY", diag.Quote(r.Code), diag.Quote(r.Name))
+	}
+	if err := checkReason(r.Reason); err != nil {
+		return nil, err
 	}
 	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
+	acknowledge := a.acknowledgeConflict
+	if first, _, _ := strings.Cut(r.Code, ","); couldBeAsked(first) {
+		acknowledge = a.acknowledgeAsked
+	}
+	acks, err := acknowledge(ctx, f, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, ack := range acks {
+		if err := f.Manifest.AddAck(ack); err != nil {
+			return nil, err
+		}
+	}
+	if r.DryRun {
+		return acks, nil
+	}
+	return acks, a.Scope.WriteManifest(f)
+}
+
+// acknowledgeConflict makes the records of open conflicts of a skill.
+func (a *Applier) acknowledgeConflict(ctx context.Context, _ *scope.Files, r AckRequest) ([]manifest.Ack, error) {
 	l, err := a.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -39,15 +65,11 @@ func (a *Applier) Acknowledge(ctx context.Context, r AckRequest) ([]manifest.Ack
 	if len(acks) == 0 {
 		return nil, diag.New(diag.Misuse, "no_conflict", "%s has no open conflict %s", r.Name, r.Code).Hint("skl list --shadowed")
 	}
-	for _, ack := range acks {
-		if err := f.Manifest.AddAck(ack); err != nil {
-			return nil, err
-		}
+	by, today := a.Scope.Person(ctx), time.Now().Format(time.DateOnly)
+	for i := range acks {
+		acks[i].By, acks[i].On = by, today
 	}
-	if r.DryRun {
-		return acks, nil
-	}
-	return acks, a.Scope.WriteManifest(f)
+	return acks, nil
 }
 
 // acksFor makes the acknowledgements that silence a code of these copies.

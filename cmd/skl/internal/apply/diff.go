@@ -32,7 +32,7 @@ func (a *Applier) LockAt(ctx context.Context, f *scope.Files, rev string) (*lock
 
 // CompareLocks lists what differs, and what of it is a lower trust. An entry that was added has to have a signer where
 // config.toml requires one, as one that changed has.
-func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock) ([]LockDiff, error) {
+func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock, all Acceptances) ([]LockDiff, error) {
 	out := []LockDiff{}
 	for _, s := range now.Skills {
 		was, ok := old.Skill(s.Name)
@@ -43,8 +43,7 @@ func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock) ([]Lock
 		if !ok {
 			d.Change, d.From = "added", ""
 		}
-		d.Permissions = append(d.Permissions, a.lockChanges(ctx, was, s)...)
-		d.Findings = a.lockFindings(ctx, &was, &s)
+		a.compareAsks(ctx, &d, was, s, all)
 		_, required, err := a.Signatures.Known(s)
 		if err != nil {
 			return nil, err
@@ -78,6 +77,28 @@ func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock) ([]Lock
 		}
 	}
 	return out, nil
+}
+
+// compareAsks fills in what a release newly asks for, and no longer, and which findings were accepted.
+func (a *Applier) compareAsks(ctx context.Context, d *LockDiff, was, s lock.Skill, all Acceptances) {
+	changes, wants, known := a.lockChanges(ctx, was, s)
+	for _, c := range changes {
+		d.Permissions = append(d.Permissions, c.String())
+	}
+	for _, c := range wants {
+		d.Asks = append(d.Asks, all.newAsk(s, c.Permission, places(c.Places)))
+	}
+	if !known {
+		d.Permissions = append(d.Permissions, FilesGone)
+	}
+	d.Findings = a.lockFindings(ctx, &was, &s)
+	for _, line := range d.Findings {
+		if at, newly := strings.CutPrefix(line, "+ "); newly {
+			rule, at, _ := strings.Cut(at, "  ")
+			place, _, _ := strings.Cut(at, "  ")
+			d.Asks = append(d.Asks, all.newAsk(s, rule, []string{place}))
+		}
+	}
 }
 
 // Loosened lists what the project allows itself since a revision: rules of its policy that are gone or changed, which lowers trust, and
@@ -120,7 +141,11 @@ type allowances struct {
 
 func (l *allowances) acks(m *manifest.Manifest) {
 	for _, k := range m.Acks {
-		l.accepted = append(l.accepted, k.Code+" "+k.Name+"  "+k.Reason)
+		line := k.Code + " " + k.Name + "  " + k.Reason
+		if k.By != "" || k.On != "" || k.Reason == "" {
+			line = k.Code + " " + k.Name + "  accepted " + Recorded(k)
+		}
+		l.accepted = append(l.accepted, line)
 	}
 }
 
@@ -156,6 +181,7 @@ type LockDiff struct {
 	Source      string   `json:"source"`
 	Digest      string   `json:"digest"`
 	Permissions []string `json:"permissions"`        // "+ PERM  FILE:LINE" and "- PERM"
+	Asks        []Ask    `json:"asks,omitempty"`     // what of that, and of the findings, needs a yes
 	Findings    []string `json:"findings,omitempty"` // "+ RULE  FILE:LINE  what it is" of those newly accepted, and "- RULE"
 	Moved       string   `json:"moved,omitempty"`    // what its tag named before: somebody accepted that it moved
 	Downgrade   string   `json:"downgrade,omitempty"`

@@ -46,7 +46,7 @@ func checkAs(name string) error {
 // Install resolves, locks and installs what is asked for and what skl.toml says.
 func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err error) {
 	defer unknownFirst(r.Agreed.Accept, &err)
-	if err := acceptable(r.Agreed.Accept); err != nil {
+	if err := acceptable(r.Agreed.Accept, r.Agreed.Reason); err != nil {
 		return Result{}, err
 	}
 	if err := checkAs(r.As); err != nil {

@@ -398,6 +398,9 @@ func (j *job) write(ctx context.Context, in *plan.Intent, changes install.Change
 	if err := j.follows(in); err != nil {
 		return Result{}, err
 	}
+	if err := j.record(ctx, in); err != nil {
+		return Result{}, err
+	}
 	if j.req.mode == locks {
 		return j.writeLock(in)
 	}
@@ -450,8 +453,9 @@ func (j *job) writeLock(in *plan.Intent) (Result, error) {
 	if j.req.dry {
 		return result, nil
 	}
-	if !bytes.Equal(j.base.Manifest, j.files.ManifestText) { // of a merge; skl.lock comes last, so that whoever is stopped in between does it again
-		if err := j.a.Scope.WriteManifest(j.files); err != nil {
+	// Of a merge, or with what was accepted. skl.lock comes last, so that whoever is stopped in between does it again.
+	if text := in.Manifest.Bytes(); !bytes.Equal(text, j.files.ManifestText) {
+		if err := j.a.Scope.WriteManifestText(j.files, text); err != nil {
 			return Result{}, err
 		}
 	}

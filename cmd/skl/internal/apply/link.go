@@ -40,7 +40,7 @@ type Linked struct {
 // Link makes a skill's own folder the installed copy while its author works
 // on it. Its files are audited as those of any install, each time, since nothing is locked or recorded; Remove takes the links away.
 func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
-	if err := acceptable(r.Accept); err != nil {
+	if err := acceptable(r.Accept, ""); err != nil {
 		return Linked{}, err
 	}
 	at := a.Rebase(r.Ref)

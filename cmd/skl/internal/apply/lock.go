@@ -25,13 +25,14 @@ import (
 type LockRequest struct {
 	Upgrade []string // names whose release is chosen anew
 	Accept  []string // permissions
+	Reason  string   // why they are accepted
 	DryRun  bool
 }
 
 // Lock writes skl.lock from skl.toml. Of files with the markers of a merge it makes one of both sides, and says what it took.
 func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error) {
 	defer unknownFirst(r.Accept, &err)
-	if err := acceptable(r.Accept); err != nil {
+	if err := acceptable(r.Accept, r.Reason); err != nil {
 		return Result{}, err
 	}
 	end, err := a.Scope.Begin(ctx, r.DryRun)
@@ -53,7 +54,7 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error)
 		}
 	}
 	a.Scope.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Upgrade)
-	j := a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: Agreed{Accept: r.Accept}, plan: plan.Request{Renews: upgrades, Compares: true}})
+	j := a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: Agreed{Accept: r.Accept, Reason: r.Reason}, plan: plan.Request{Renews: upgrades, Compares: true}})
 	if f.HasManifest {
 		j.base.Manifest = f.Manifest.Bytes() // as it was merged
 	}

@@ -52,11 +52,10 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 	in.asked[s.Name] = Asked{Report: now}
 	var before audit.Set
 	var was audit.Report // of the release that was here
+	changes := []PermissionChange{}
 	switch {
-	case old.Name == "" && !slices.Contains(next, audit.Permission{Kind: audit.Load}):
-		return nil, nil
 	case old.Name == "":
-		return []Wish{{s.Name, permLoadCommand, lines}}, nil
+		changes = PermissionDiff(nil, now)
 	case old.Tree == s.Tree && s.Tree != "", old.SameBytes(*s):
 		before = next
 	default:
@@ -76,24 +75,38 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 			was = nil
 		}
 		before = was.Granted(now)
-		in.asked[s.Name] = Asked{now, PermissionDiff(was, now)}
+		changes = PermissionDiff(was, now)
+		in.asked[s.Name] = Asked{now, changes}
 	}
-	h.Permissions = audit.Locked(before)
-	have[s.Name] = h
+	if old.Name != "" {
+		h.Permissions = audit.Locked(before)
+		have[s.Name] = h
+	}
 	var wishes []Wish
-	more := audit.Escalations(before, next)
-	loads := slices.ContainsFunc(more, func(p audit.Permission) bool { return p.Kind == audit.Load })
-	for _, p := range more {
-		if loads && p.Kind != audit.Load && amongPlaces(now.At(p), now.At(audit.Permission{Kind: audit.Load})) {
-			continue // the wish for load-command shows these commands as they are
-		}
-		w := Wish{Skill: s.Name, Permission: p.String(), Lines: places(now.Gained(was, p))}
-		if p.Kind == audit.Load {
+	for _, c := range wanting(changes, now, old.Name == "") {
+		w := Wish{Skill: s.Name, Permission: c.Permission, Lines: places(c.Places)}
+		if c.Permission == permLoadCommand {
 			w.Lines = lines
 		}
 		wishes = append(wishes, w)
 	}
 	return wishes, nil
+}
+
+// wanting are those changes of what a release asks for that want a yes: of a first install, load-time commands alone.
+func wanting(changes []PermissionChange, now audit.Report, first bool) []PermissionChange {
+	load := audit.Permission{Kind: audit.Load}
+	loads := slices.ContainsFunc(changes, func(c PermissionChange) bool { return !c.Gone && c.Permission == permLoadCommand })
+	return slices.DeleteFunc(slices.Clone(changes), func(c PermissionChange) bool {
+		switch p, _ := audit.Parse(c.Permission); {
+		case c.Gone || !c.Escalates:
+			return true
+		case p == load:
+			return false
+		default: // the wish for load-command shows commands as they are
+			return first || loads && amongPlaces(now.At(p), now.At(load))
+		}
+	})
 }
 
 // amongPlaces reports whether all places of a are among those of b. Long lists are not known to be whole.
@@ -167,9 +180,12 @@ func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
 	return e.Hint("accept that: add --accept %s", diag.Quote(strings.Join(perms, ",")))
 }
 
-// acceptable refuses a misspelt word of --accept before anything is asked or fetched. One that is nothing like a permission
+// acceptable refuses a misspelt word of --accept, and a reason that skl.toml cannot hold, before anything is asked or fetched. One that is nothing like a permission
 // is left to checkAccept, which knows what can be accepted.
-func acceptable(words []string) error {
+func acceptable(words []string, reason string) error {
+	if err := checkReason(reason); err != nil {
+		return err
+	}
 	known := []string{signature.PermSigner, resolver.AcceptMoved}
 	for _, k := range audit.Kinds() {
 		known = append(known, string(k))
@@ -285,8 +301,9 @@ func (c PermissionChange) String() string {
 const FilesGone = "? its files cannot be had"
 
 // lockChanges is how what two entries of a lock ask for differs. What an entry does not say is read from its release; places
-// are those of files that are on this machine or can be fetched.
-func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill) []string {
+// are those of files that are on this machine or can be fetched. Wants are those that want a yes; known is false where nobody can say what the entry
+// asks for.
+func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill) (out, wants []PermissionChange, known bool) {
 	report := func(s lock.Skill) (r audit.Report, ok bool) {
 		if s.Name == "" {
 			return nil, true
@@ -296,22 +313,16 @@ func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill) []string
 	}
 	to, ok := report(now)
 	from, had := report(old)
-	out := []string{}
 	if ok && had {
-		for _, c := range PermissionDiff(from, to) {
-			out = append(out, c.String())
-		}
-		return out
+		out = PermissionDiff(from, to)
+		return out, wanting(out, to, old.Name == ""), true
 	}
 	was, _ := audit.FromLock(old.Permissions)
 	is, computed := audit.FromLock(now.Permissions)
 	for _, c := range audit.Compare(was, is) {
-		out = append(out, map[bool]string{false: "+ ", true: "- "}[c.Gone]+c.Permission.String())
+		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, []audit.Place{}})
 	}
-	if !computed {
-		out = append(out, FilesGone)
-	}
-	return out
+	return out, wanting(out, nil, old.Name == ""), computed
 }
 
 // whole keeps the files of bundles that pass by and are stored nowhere.

@@ -40,6 +40,7 @@ type request struct {
 // An Agreed is what a person agreed to on the command line.
 type Agreed struct {
 	Accept        []string // permissions
+	Reason        string   // why, for those who read skl.toml later
 	AllowUnsigned bool     // take releases without a signature where one is wanted
 	Force         bool     // replace local edits, after a backup
 }

@@ -32,7 +32,7 @@ type UpdateRequest struct {
 // Update chooses newer releases and installs them. Skills that are held stay, and that is told.
 func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err error) {
 	defer unknownFirst(r.Agreed.Accept, &err)
-	if err := acceptable(r.Agreed.Accept); err != nil {
+	if err := acceptable(r.Agreed.Accept, r.Agreed.Reason); err != nil {
 		return Result{}, err
 	}
 	f, end, err := a.Scope.Edit(ctx, r.DryRun)

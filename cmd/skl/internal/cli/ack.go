@@ -18,19 +18,23 @@ type ackResult struct {
 }
 
 func ackCommand() command {
-	return command{name: "ack", args: "CODE NAME", group: "Copies", usage: "acknowledge a conflict between two copies, by both their digests", output: ackResult{},
-		example: "skl ack W_TRUST_DOWNGRADE pdf --reason 'local patch until 1.5'",
+	return command{name: "ack", args: "CODE|PERM NAME", group: "Copies", usage: "acknowledge a conflict between two copies, or what a release asks for", output: ackResult{},
+		example: "skl ack W_TRUST_DOWNGRADE pdf --reason 'local patch until 1.5'\nskl ack net:api.example ocr --reason 'the scans are read there'",
 		flags:   []cli.Flag{&cli.StringFlag{Name: "reason", Usage: "why it is wanted"}, dryRunFlag()},
 		run:     runAck}
 }
 
 func runAck(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 2 {
-		return diag.New(diag.Misuse, "usage", "skl ack needs a code and the name of a skill").Hint("skl list --shadowed shows both")
+		return diag.New(diag.Misuse, "usage", "skl ack needs a code or a permission, and the name of a skill").Hint("skl list --shadowed shows codes and names").Hint("skl info NAME shows what a release asks for")
 	}
 	acks, err := w.apply.Acknowledge(ctx, apply.AckRequest{Code: c.Args().Get(0), Name: c.Args().Get(1), Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
 	return w.show(ackResult{true, acks}, err, func(say *report.Text) {
 		for _, a := range acks {
+			if a.Winner == "" {
+				say.Print("%s accepted of %s, %s", a.Code, report.Versioned(a.Name, a.Version), apply.Recorded(a))
+				continue
+			}
 			say.Print("%s %s acknowledged: %s hides %s", a.Code, a.Name, shortDigest(a.Winner), shortDigest(a.Loser))
 		}
 	})

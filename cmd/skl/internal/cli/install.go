@@ -31,6 +31,10 @@ func acceptFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "accept", Usage: "accept `PERM`[,…] that a skill asks for, \"signer\" or \"moved\""}
 }
 
+func reasonFlag() cli.Flag {
+	return &cli.StringFlag{Name: "reason", Usage: "why it is accepted: skl.toml keeps that, with who and when"}
+}
+
 func unsignedFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "allow-unsigned", Usage: "accept and record releases without a signature where one is wanted"}
 }
@@ -61,7 +65,7 @@ func installCommand() command {
 			&cli.BoolFlag{Name: "link", Usage: "link a local folder instead of copying it, while you work on it"},
 			&cli.BoolFlag{Name: "gate", Usage: "say how to keep skills from agents that ignore the limits they set"},
 			&cli.BoolFlag{Name: "frozen", Usage: "exactly skl.lock or nothing (skl ci)"},
-			forceFlag(), acceptFlag(), unsignedFlag(), dryRunFlag(),
+			forceFlag(), acceptFlag(), reasonFlag(), unsignedFlag(), dryRunFlag(),
 		},
 		run: runInstall}
 }
@@ -169,7 +173,7 @@ func (w *world) installed(r apply.Result, err error) error {
 
 // agreed is what the flags of a command agree to.
 func agreed(c *cli.Context) apply.Agreed {
-	return apply.Agreed{Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force")}
+	return apply.Agreed{Accept: accepted(c), Reason: c.String("reason"), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force")}
 }
 
 // accepted is the permissions named by --accept.

@@ -14,13 +14,13 @@ func lockCommand() command {
 		example: "skl lock\nskl lock --upgrade pdf\nskl lock            # after a merge conflict in skl.toml or skl.lock",
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "upgrade", Usage: "choose the newest release of `NAME` again (repeatable)"},
-			acceptFlag(), dryRunFlag(),
+			acceptFlag(), reasonFlag(), dryRunFlag(),
 		},
 		run: runLock}
 }
 
 func runLock(ctx context.Context, w *world, c *cli.Context) error {
-	result, err := w.apply.Lock(ctx, apply.LockRequest{Upgrade: namesIn(c, "upgrade"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
+	result, err := w.apply.Lock(ctx, apply.LockRequest{Upgrade: namesIn(c, "upgrade"), Accept: accepted(c), Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
 	if err != nil {
 		return err
 	}

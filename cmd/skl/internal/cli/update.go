@@ -21,7 +21,7 @@ func updateCommand() command {
 			&cli.BoolFlag{Name: "safe", Usage: "leave skills with local edits, and those that ask for more, as they are and update the rest"},
 			&cli.StringFlag{Name: "hold", Usage: "do not update `NAME` from now on"},
 			&cli.StringFlag{Name: "unhold", Usage: "update `NAME` again"},
-			&cli.StringFlag{Name: "reason", Usage: "reason for the hold"},
+			&cli.StringFlag{Name: "reason", Usage: "why, of a hold or of what is accepted: skl.toml keeps that"},
 			forceFlag(), acceptFlag(), unsignedFlag(), dryRunFlag(),
 		},
 		run: runUpdate}

@@ -304,6 +304,7 @@ var All = [][2]string{
 	{"not_a_registry", "a server does not answer as a registry does"},
 	{"not_a_skill", "an artifact is something else than a skill"},
 	{"not_active", "no copy of the skill is active, so it is neither run nor read"},
+	{"not_asked", "a release does not ask for what is to be accepted of it"},
 	{"not_committed", "git cannot list the uncommitted files"},
 	{"not_empty", "a directory that should be new holds something"},
 	{"not_found", "there is nothing at this path, or of this name"},

@@ -137,7 +137,7 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 	if base == "" {
 		return out, nil
 	}
-	lower, asks, findings, err := in.since(ctx, f, base)
+	lower, asks, findings, open, err := in.since(ctx, f, base)
 	if err != nil {
 		return Checked{}, err
 	}
@@ -146,8 +146,8 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 		return Checked{}, err
 	}
 	lower, accepted = append(lower, loosened...), append(findings, accepted...)
-	// These permissions were accepted when the lock was written: they are shown to whoever reviews it. Nobody accepted
-	// them for other bytes under the same version, nor for files that cannot be had.
+	// Whatever was accepted when the lock was written is shown to whoever reviews it. Nobody accepted anything for other bytes
+	// under the same version, nor for files that cannot be had.
 	unsure := slices.ContainsFunc(asks, func(line string) bool { return strings.HasSuffix(line, apply.FilesGone) })
 	for _, line := range lower {
 		if strings.Contains(line, apply.OtherContent) {
@@ -155,8 +155,10 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 			asks = append(asks, line+", so its permissions were accepted for other files")
 		}
 	}
-	out.Checks = append(out.Checks, CheckItem{Check: "permissions", OK: !unsure, Detail: asks})
-	out.OK = out.OK && !unsure
+	out.Checks = append(out.Checks, CheckItem{Check: "permissions", OK: !unsure && len(open) == 0, Detail: asks, Mend: open})
+	if out.OK = out.OK && !unsure && len(open) == 0; len(open) > 0 {
+		out.Refused = apply.CodeEscalation
+	}
 	if len(accepted) > 0 {
 		out.Checks = append(out.Checks, CheckItem{Check: "accepted", OK: true, Detail: accepted})
 	}
@@ -265,8 +267,9 @@ func (in *Inspector) driftLine(s apply.Verified) string {
 	return line
 }
 
-// since lists the skills that are trusted less than at a git revision, what they newly ask for, or no longer, and which findings were accepted.
-func (in *Inspector) since(ctx context.Context, f *scope.Files, base string) (lower, asks, findings []string, err error) {
+// since lists the skills that are trusted less than at a git revision, what they newly ask for, or no longer, which findings were accepted, and the
+// commands that record a yes to what nobody accepted.
+func (in *Inspector) since(ctx context.Context, f *scope.Files, base string) (lower, asks, findings, open []string, err error) {
 	d, err := in.diffLocks(ctx, f, base)
 	asks = []string{}
 	for _, s := range d.Skills {
@@ -274,13 +277,33 @@ func (in *Inspector) since(ctx context.Context, f *scope.Files, base string) (lo
 			lower = append(lower, s.Name+": "+s.Downgrade)
 		}
 		for _, p := range s.Permissions {
-			asks = append(asks, s.Name+": "+p)
+			asks = append(asks, s.Name+": "+p+unaccepted(s.Asks, p))
 		}
 		for _, p := range s.Findings {
-			findings = append(findings, s.Name+": "+p)
+			if why := unaccepted(s.Asks, p); why != "" {
+				asks = append(asks, s.Name+": "+p+why)
+			} else {
+				findings = append(findings, s.Name+": "+p)
+			}
+		}
+		for _, k := range s.Asks {
+			if k.Accepted == nil {
+				open = apply.AddMend(open, k.Accept)
+			}
 		}
 	}
-	return lower, asks, findings, err
+	return lower, asks, findings, open, err
+}
+
+// unaccepted says that nobody accepted what a line of a comparison newly asks for, "" if somebody did or need not.
+func unaccepted(asks []apply.Ask, line string) string {
+	what, _, _ := strings.Cut(strings.TrimPrefix(line, "+ "), "  ")
+	for _, k := range asks {
+		if k.Permission == what && k.Accepted == nil && strings.HasPrefix(line, "+ ") {
+			return "  nobody accepted it"
+		}
+	}
+	return ""
 }
 
 // needs says what skills need that is not there. What they name in a way that nobody can find is no fault of what is here.

@@ -142,7 +142,11 @@ func (in *Inspector) diffLocks(ctx context.Context, f *scope.Files, rev string) 
 	if err != nil {
 		return LocksDiff{}, err
 	}
-	list, err := in.Applier.CompareLocks(ctx, old, f.Lock)
+	accepted, err := in.Applier.Acceptances(ctx, f, rev)
+	if err != nil {
+		return LocksDiff{}, err
+	}
+	list, err := in.Applier.CompareLocks(ctx, old, f.Lock, accepted)
 	if err != nil {
 		return LocksDiff{}, err
 	}

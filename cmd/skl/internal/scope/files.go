@@ -242,8 +242,10 @@ func (sc *Scope) Legible(toml, locked []byte) error {
 // WriteManifest writes skl.toml as it was edited.
 //
 //go:noinline
-func (sc *Scope) WriteManifest(f *Files) error {
-	text := f.Manifest.Bytes()
+func (sc *Scope) WriteManifest(f *Files) error { return sc.WriteManifestText(f, f.Manifest.Bytes()) }
+
+// WriteManifestText writes skl.toml with another text.
+func (sc *Scope) WriteManifestText(f *Files, text []byte) error {
 	if err := sc.Legible(text, nil); err != nil {
 		return err
 	}
