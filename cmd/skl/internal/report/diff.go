@@ -44,25 +44,21 @@ func diffLines(t *Text, d inspect.Diff, stat bool) {
 	}
 }
 
-// LocksOf is the report of how a lock differs from another, as a table of Markdown if md. It ends with exit 4 where trust is lower than it was.
+// LocksOf is the report of how a lock differs from another, as a comment for a pull request if md. It ends with exit 4 where trust is lower than it was.
 func LocksOf(out inspect.LocksDiff, md bool) Report {
 	return Verdict(out, out.OK, Refused("trust_downgrade"), func(t *Text) { locks(t, out, md) })
 }
 
 func locks(t *Text, out inspect.LocksDiff, md bool) {
+	if md {
+		for line := range strings.Lines(comment(out)) {
+			t.Print("%s", strings.TrimSuffix(line, "\n"))
+		}
+		return
+	}
 	rows := [][]string{{"NAME", "CHANGE", "FROM", "TO", "PERMISSIONS", "TRUST"}}
 	for _, d := range out.Skills {
 		rows = append(rows, []string{d.Name, d.Change, OrDash(d.From), OrDash(d.To), OrDash(strings.Join(slices.Concat(d.Permissions, d.Findings), "; ")), OrDash(d.Downgrade)})
-	}
-	if md {
-		t.Print("| skill | change | from | to | permissions | trust |\n|---|---|---|---|---|---|")
-		for _, row := range rows[1:] {
-			for i := range row {
-				row[i] = strings.ReplaceAll(row[i], "|", `\|`)
-			}
-			t.Print("| %s |", strings.Join(row, " | "))
-		}
-		return
 	}
 	t.Paged(func(k screen.Look) string { return draw.Locks(k, out.Skills) }, func(t *Text) { t.Rows(rows) })
 	if len(out.Skills) == 0 {
