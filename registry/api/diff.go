@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/spec/audit"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // Bounds of the texts of a diff. What goes beyond is marked as truncated.
@@ -19,6 +22,41 @@ const (
 	maxDiffText  = 1 << 20   // bytes of all texts together
 	diffContext  = 3         // lines around a change
 )
+
+// fillPermissions adds what to newly asks for, and no longer, as the audits of both say it. A release that was published before there were
+// audits leaves it unknown.
+func (h *Handler) fillPermissions(ctx context.Context, d *wire.Diff, from, to meta.Release) error {
+	if from.Report == "" || to.Report == "" {
+		return nil
+	}
+	var sets [2]audit.Set
+	places := map[audit.Permission][]audit.Place{}
+	for i, of := range []meta.Release{from, to} {
+		report, err := h.Registry.Report(ctx, of)
+		if err != nil {
+			return err
+		}
+		for _, p := range report.Permissions {
+			asked, ok := audit.Parse(p.Permission)
+			if !ok {
+				return fmt.Errorf("the report of the audit of %s@%s has the permission %q", of.Repo(), of.Version, p.Permission)
+			}
+			sets[i] = append(sets[i], asked)
+			if i == 1 {
+				places[asked] = p.Places
+			}
+		}
+	}
+	d.Permissions = []string{}
+	for _, c := range audit.Compare(sets[0], sets[1]) {
+		line := map[bool]string{false: "+ ", true: "- "}[c.Gone] + c.Permission.String()
+		if at := places[c.Permission]; len(at) > 0 && !c.Gone {
+			line += "  " + diag.Position{File: at[0].File, Line: at[0].Line}.String()
+		}
+		d.Permissions = append(d.Permissions, line)
+	}
+	return nil
+}
 
 // fillDiff adds the texts of the files that are text.
 func (h *Handler) fillDiff(ctx context.Context, d *wire.Diff, from, to meta.Release) error {

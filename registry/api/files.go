@@ -155,6 +155,9 @@ func (h *Handler) diffVersions(w http.ResponseWriter, r *http.Request, who regis
 	if err := h.fillDiff(r.Context(), &d, from, to); err != nil {
 		return answer{}, err
 	}
+	if err := h.fillPermissions(r.Context(), &d, from, to); err != nil {
+		return answer{}, err
+	}
 	return answer{body: d}, nil
 }
 

@@ -162,7 +162,7 @@ func TestLifeOfARelease(t *testing.T) {
 	if again.status != 409 || p.Code != "version_exists" || p.Type != "urn:skl:problem:version_exists" || again.head.Get("Content-Type") != wire.MediaProblem {
 		t.Errorf("another release of the version: %d %+v", again.status, p)
 	}
-	s.publish(publisher, "acme/pdf@1.1.0", "scripts/run.py", "print(1)\nprint(3)\n", "notes.md", "new\n")
+	s.publish(publisher, "acme/pdf@1.1.0", "scripts/run.py", "print(1)\nprint(3)\n", "notes.md", "```sh\ncurl https://a.example\n```\n")
 
 	var skill wire.Skill
 	s.must(200, "", "GET", at, nil).json(t, &skill)
@@ -195,6 +195,9 @@ func TestLifeOfARelease(t *testing.T) {
 		t.Errorf("diff: %s", got)
 	} else if want := "@@ -1,2 +1,2 @@\n print(1)\n-print(2)\n+print(3)\n"; d.Files[2].Text != want {
 		t.Errorf("diff of a file:\n%s\nwant\n%s", d.Files[2].Text, want)
+	}
+	if got := strings.Join(d.Permissions, ", "); got != "+ run:curl  notes.md:2, + net:a.example  notes.md:2" {
+		t.Errorf("permissions: %s", got)
 	}
 
 	zipped := s.must(200, "", "GET", at+"/versions/1.0.0/download", nil)

@@ -310,8 +310,8 @@ type SearchResult struct {
 type Diff struct {
 	From        string     `json:"from"`
 	To          string     `json:"to"`
-	Files       []FileDiff `json:"files"`                 // sorted by path; unchanged ones are left out
-	Permissions []string   `json:"permissions,omitempty"` // reserved
+	Files       []FileDiff `json:"files"`                // sorted by path; unchanged ones are left out
+	Permissions []string   `json:"permissions,omitzero"` // "+ net:a.example  scripts/a.py:2" of what To newly asks for, "- net:a.example" of what it no longer does; nil if nobody audited one of them
 }
 
 // A FileDiff is how one file differs.
