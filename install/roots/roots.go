@@ -136,6 +136,9 @@ type Record struct {
 	Tools           string   `json:"tools,omitempty"`            // "only read, grep; never bash"; "" sets no limit
 	LibraryDepends  []string `json:"library_depends,omitempty"`  // packages: "pensar (r)"
 
+	// Permissions are what the files ask for, where that was looked at; nil is not known.
+	Permissions []string `json:"permissions,omitzero"`
+
 	TrustReason string `json:"trust_reason,omitempty"` // where Trust is not what the place of the copy gives: why
 
 	CopyOf   string      `json:"copy_of,omitempty"` // of a copy that skl made for an agent: Qualified of what it is a copy of; else ""

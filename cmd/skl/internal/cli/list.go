@@ -22,7 +22,7 @@ func listCommand() command {
 			&cli.BoolFlag{Name: "all", Usage: "every copy in every state, and the skills that come with skl"},
 			&cli.BoolFlag{Name: "roots", Usage: "the directories that are searched, strongest first"},
 			hostFlag("show what the agent `HOST` does (repeatable)"),
-			&cli.StringFlag{Name: "fields", Usage: "columns, such as name,version,trust,state,signature,signer,hosts,ungated,path"},
+			&cli.StringFlag{Name: "fields", Usage: "columns, such as name,version,trust,state,permissions,signer,hosts,path"},
 		},
 		run: runList}
 }
@@ -30,7 +30,7 @@ func listCommand() command {
 // listFields are the columns that --fields can name.
 var listFields = []string{"name", "copy", "version", "trust", "state", "source", "digest", "scope", "path", "description", "qualified",
 	"format", "signature", "signer", "hosts", "ungated", "copy_of", "generated_from", "shadowed_by", "trust_reason", "root", "priority",
-	"model_invocation", "side_effects", "tools", "library_depends"}
+	"model_invocation", "side_effects", "tools", "library_depends", "permissions"}
 
 func runList(ctx context.Context, w *world, c *cli.Context) error {
 	for _, f := range splitList([]string{c.String("fields")}) {
@@ -38,11 +38,12 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 			return diag.New(diag.Misuse, "unknown_field", "unknown field %q", f).Meant(spell.Nearest(f, listFields, 3)...).Hint("the fields are: %s", strings.Join(listFields, ", "))
 		}
 	}
-	l, err := w.inspect.List(ctx, inspect.ListRequest{Hosts: namesIn(c, "host"), Shadowed: c.Bool("shadowed"), All: c.Bool("all")})
+	fields := splitList([]string{c.String("fields")})
+	l, err := w.inspect.List(ctx, inspect.ListRequest{Hosts: namesIn(c, "host"), Shadowed: c.Bool("shadowed"), All: c.Bool("all"), Asks: slices.Contains(fields, "permissions")})
 	if err != nil {
 		return err
 	}
-	want := report.Listing{Shadowed: c.Bool("shadowed"), All: c.Bool("all"), Roots: c.Bool("roots"), Fields: splitList([]string{c.String("fields")})}
+	want := report.Listing{Shadowed: c.Bool("shadowed"), All: c.Bool("all"), Roots: c.Bool("roots"), Fields: fields}
 	return w.desk.List(l, want).Write(w.ui)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
@@ -19,6 +20,7 @@ type ListRequest struct {
 	Hosts    []string // agents to look at; nil is those of the project and those found
 	Shadowed bool     // also copies that others hide
 	All      bool     // every copy in every state, and the skills that come with skl
+	Asks     bool     // also what the files of each ask for, which takes reading them all
 }
 
 // A Listed is what a ListRequest asked for.
@@ -62,8 +64,26 @@ func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
 			out.Warned = append(out.Warned, r)
 		}
 	}
+	for i := range out.Skills {
+		if q.Asks {
+			out.Skills[i].Permissions = asks(out.Skills[i])
+		}
+	}
 	out.Withdrawn, err = in.Applier.Withdrawals(ctx, apply.Glance, in.Applier.ReleasesOf(out.Skills))
 	return out, err
+}
+
+// asks is what the files of a copy ask for, nil if they cannot be read.
+func asks(r roots.Record) []string {
+	files, err := scope.FilesOf(r)
+	if err != nil {
+		return nil
+	}
+	t, err := trees.Read(files)
+	if err != nil {
+		return nil
+	}
+	return append([]string{}, t.Asks().Set().Texts()...)
 }
 
 // usable reports whether a copy with this name is active: one that is broken, and stands before it, does not take its name.

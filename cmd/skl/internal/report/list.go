@@ -255,6 +255,9 @@ func (d *Desk) fields(t *Text, records []roots.Record, fields []string) {
 		if r.State == roots.Invalid {
 			values["model_invocation"] = "-"
 		}
+		if values["permissions"] = OrDash(strings.Join(r.Permissions, ",")); r.Permissions == nil {
+			values["permissions"] = "not known"
+		}
 		if r.SideEffects != nil {
 			values["side_effects"] = strings.Join(r.SideEffects, ",")
 		}
