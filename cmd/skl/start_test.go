@@ -23,9 +23,14 @@ func TestMain(m *testing.M) {
 
 var initialised = regexp.MustCompile(`(?m)^init (\S+) .*?(\d+) bytes, \d+ allocs$`)
 
-// TestCollectionWaits holds that internal/memory is initialised before packages that allocate much, so that no garbage
-// is collected while a command starts: the runtime would begin at some 2.8 MB.
-func TestCollectionWaits(t *testing.T) {
+// A started is a package that is initialised at the start of every command, and how much it allocates there.
+type started struct {
+	path  string
+	bytes int
+}
+
+// atStart are the packages that are initialised at the start, in their order.
+func atStart(t *testing.T) (out []started) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -38,19 +43,38 @@ func TestCollectionWaits(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	before, after, seen := 0, 0, false
 	for _, m := range initialised.FindAllStringSubmatch(trace.String(), -1) {
 		n, err := strconv.Atoi(m[2])
 		if err != nil {
 			t.Fatal(err)
 		}
+		out = append(out, started{m[1], n})
+	}
+	return out
+}
+
+// TestAuditsWait holds that a command which audits nothing does not pay for audits: their tables are made when they are first used.
+func TestAuditsWait(t *testing.T) {
+	const most = 8 << 10
+	for _, p := range atStart(t) {
+		if strings.HasPrefix(p.path, module+"spec/audit") && p.bytes > most {
+			t.Errorf("%s allocates %d bytes at the start of every command, more than %d", p.path, p.bytes, most)
+		}
+	}
+}
+
+// TestCollectionWaits holds that internal/memory is initialised before packages that allocate much, so that no garbage
+// is collected while a command starts: the runtime would begin at some 2.8 MB.
+func TestCollectionWaits(t *testing.T) {
+	before, after, seen := 0, 0, false
+	for _, p := range atStart(t) {
 		switch {
-		case m[1] == module+"cmd/skl/internal/memory":
+		case p.path == module+"cmd/skl/internal/memory":
 			seen = true
 		case seen:
-			after += n
+			after += p.bytes
 		default:
-			before += n
+			before += p.bytes
 		}
 	}
 	if !seen || before > 2<<20 || after == 0 {

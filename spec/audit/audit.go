@@ -26,6 +26,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/skill"
@@ -212,7 +213,7 @@ func (a *auditor) as(l lang, f File) {
 		a.unread(f)
 		return
 	}
-	if program := interpreters[l]; program != "" && l != markdown && (f.Executable || isScript(f.Path)) {
+	if program := interpreters()[l]; program != "" && l != markdown && (f.Executable || isScript(f.Path)) {
 		a.add(Run, program, 1)
 	}
 	src := string(f.Data)
@@ -249,7 +250,9 @@ const (
 	itself   // a file that is started: what its first line says, or shell
 )
 
-var interpreters = map[lang]string{shell: "bash", python: "python3", script: "node", golang: "go", powershell: "pwsh"}
+var interpreters = sync.OnceValue(func() map[lang]string {
+	return map[lang]string{shell: "bash", python: "python3", script: "node", golang: "go", powershell: "pwsh"}
+})
 
 // langs are the names of languages in tables, in the order of their constants.
 var langs = strings.Fields("opaque markdown shell python script golang powershell recipe justfile image notebook settings process")
@@ -259,8 +262,9 @@ func langOf(name string) lang { return lang(slices.Index(langs, name)) }
 // langsOf reads "LANGUAGE name name …" lines.
 func langsOf(table string) map[string]lang { return tableOf[lang](langs, table) }
 
-// words are the names of languages: of file extensions, of the info strings of fences, of programs behind #!.
-var words = langsOf(`
+// languages are the names of languages: of file extensions, of the info strings of fences, of programs behind #!.
+var languages = sync.OnceValue(func() map[string]lang {
+	return langsOf(`
 	markdown md markdown mdx
 	shell sh bash zsh shell ksh dash ash console shell-session shellscript terminal bats
 	python py python python3 pyw pyi uv
@@ -273,9 +277,11 @@ var words = langsOf(`
 	notebook ipynb
 	settings service timer desktop
 `)
+})
 
 // named are the languages of files that have a name instead of an extension, in lower case.
-var named = langsOf(`
+var named = sync.OnceValue(func() map[string]lang {
+	return langsOf(`
 	recipe makefile gnumakefile bsdmakefile
 	justfile justfile .justfile
 	image dockerfile containerfile
@@ -285,21 +291,24 @@ var named = langsOf(`
 	python sconstruct sconscript wscript
 	opaque snakefile tiltfile rakefile gemfile vagrantfile guardfile podfile brewfile fastfile dangerfile jenkinsfile cmakelists.txt meson.build build.bazel earthfile crontab .vimrc .emacs .gdbinit .lldbinit .irbrc .pryrc .rprofile
 `)
+})
 
 // unreadable are extensions of code that no scanner here reads, and of programs.
-var unreadable = strings.Fields("rb pl pm php lua r tcl awk ex exs jl scm clj groovy kts vbs vbe wsf hta bat cmd fish nu applescript scpt swift " +
-	"cmake rake gemspec podspec gradle bzl nix sbt el vim smk reg inf plist " +
-	"exe dll so dylib pyc pyo class jar wasm node bin o a elf com msi deb rpm apk whl egg")
+var unreadable = sync.OnceValue(func() []string {
+	return strings.Fields("rb pl pm php lua r tcl awk ex exs jl scm clj groovy kts vbs vbe wsf hta bat cmd fish nu applescript scpt swift " +
+		"cmake rake gemspec podspec gradle bzl nix sbt el vim smk reg inf plist " +
+		"exe dll so dylib pyc pyo class jar wasm node bin o a elf com msi deb rpm apk whl egg")
+})
 
 // language says how a file is read; known is false for what is no code.
 func language(f File) (l lang, known bool) {
 	ext := strings.ToLower(strings.TrimPrefix(path.Ext(f.Path), "."))
-	if l, ok := words[ext]; ok {
+	if l, ok := languages()[ext]; ok {
 		return l, true
 	}
 	base := strings.ToLower(path.Base(f.Path))
 	for name := base; ; name = name[:strings.LastIndexByte(name, '.')] { // Dockerfile.dev
-		if l, ok := named[name]; ok {
+		if l, ok := named()[name]; ok {
 			return l, true
 		}
 		if strings.LastIndexByte(name, '.') <= 0 || has(" txt json yaml yml toml lock ", ext) {
@@ -314,7 +323,7 @@ func language(f File) (l lang, known bool) {
 			return opaque, true
 		}
 	}
-	if slices.Contains(unreadable, ext) {
+	if slices.Contains(unreadable(), ext) {
 		return opaque, true
 	}
 	head := string(f.Data[:min(len(f.Data), 200)])

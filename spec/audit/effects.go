@@ -94,7 +94,9 @@ var calls = sync.OnceValue(func() map[lang]map[string]effect {
 })
 
 // methods are the effects of methods of paths and connections, whatever these are.
-var methods = map[string]effect{"read_text": doesRead, "read_bytes": doesRead, "iterdir": doesRead, "glob": doesRead, "rglob": doesRead, "write_text": doesWrite, "write_bytes": doesWrite, "mkdir": doesWrite, "unlink": doesWrite, "rmdir": doesWrite, "touch": doesWrite, "chmod": doesWrite, "symlink_to": doesWrite}
+var methods = sync.OnceValue(func() map[string]effect {
+	return map[string]effect{"read_text": doesRead, "read_bytes": doesRead, "iterdir": doesRead, "glob": doesRead, "rglob": doesRead, "write_text": doesWrite, "write_bytes": doesWrite, "mkdir": doesWrite, "unlink": doesWrite, "rmdir": doesWrite, "touch": doesWrite, "chmod": doesWrite, "symlink_to": doesWrite}
+})
 
 // effects notes what the calls do, and the variables that are read.
 func (p *program) effects() {
@@ -180,7 +182,7 @@ func (p *program) effectOf(open int) {
 	}
 	line := int(p.toks[open].line)
 	if p.kind(k) == 'a' && p.kind(k-1) == '.' { // a method
-		if e, ok := methods[p.toks[k].text]; ok {
+		if e, ok := methods()[p.toks[k].text]; ok {
 			from := p.start(k - 1)
 			r := p.primary(from, k-1, 0)
 			if r.v != nil || p.l == python && r.name == "" {
@@ -209,7 +211,7 @@ func (p *program) effectOf(open int) {
 		base = base[:i]
 	}
 	if (strings.HasSuffix(name, ".*") || name == "*" || strings.HasPrefix(name, "*.")) && p.kind(k) != 'a' {
-		if p.modules(base) || global[strings.TrimSuffix(name, ".*")] || base == "*" || p.kind(k) == ')' {
+		if p.modules(base) || global()[strings.TrimSuffix(name, ".*")] || base == "*" || p.kind(k) == ')' {
 			p.add(Dynamic, "", line)
 		}
 		return
@@ -541,7 +543,7 @@ func (p *program) environment(i int) {
 			if r, ok := p.memo[t]; ok && r.name == "" {
 				return
 			}
-		} else if t != "process" && t != "os" && t != "Bun" && t != "Deno" && t != "import" && !global[t] {
+		} else if t != "process" && t != "os" && t != "Bun" && t != "Deno" && t != "import" && !global()[t] {
 			return
 		}
 	}

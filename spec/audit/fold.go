@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // postfix is what the members, calls and indices between i and to make of an operand.
@@ -111,12 +112,14 @@ func (p *program) argument(open, n, depth int) result {
 }
 
 // global are the objects whose members are the names of the language.
-var global = map[string]bool{"globalThis": true, "window": true, "global": true, "self": true, "builtins": true, "__builtins__": true, "globals()": true, "locals()": true, "vars()": true}
+var global = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{"globalThis": true, "window": true, "global": true, "self": true, "builtins": true, "__builtins__": true, "globals()": true, "locals()": true, "vars()": true}
+})
 
 // canonical is a dotted name without what only says where it comes from.
 func canonical(name string) string {
 	name = strings.TrimPrefix(name, "node:")
-	if first, rest, ok := strings.Cut(name, "."); ok && global[first] {
+	if first, rest, ok := strings.Cut(name, "."); ok && global()[first] {
 		name = rest
 	}
 	name = strings.ReplaceAll(name, ".promises.", ".")

@@ -154,7 +154,7 @@ func TestAddedNeverPasses(t *testing.T) {
 		asked := escalations(old, next)
 		for _, p := range next {
 			limit := p.Kind == Allow || p.Kind == Effect || p.Kind == Deny
-			quiet := shown[p] || p.Kind == Env && !secret(p.Arg)
+			quiet := shown()[p] || p.Kind == Env && !secret(p.Arg)
 			if !old.has(p) && !limit && !quiet && !asked.has(p) {
 				t.Fatalf("%v → %v passes with %v", old, next, p)
 			}

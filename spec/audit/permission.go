@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 )
 
 // A Kind says what a permission is about.
@@ -184,11 +185,13 @@ func Compare(old, next Set) []Change {
 
 // shown are the permissions that need no consent: tools that only read, the project, this machine, and files that are
 // named when a script is run.
-var shown = map[Permission]bool{
-	{Writes, "."}: true, {Net, "localhost"}: true, {Net, "127.0.0.1"}: true, {Net, "::1"}: true, {Net, "0.0.0.0"}: true,
-	{Tool, "Read"}: true, {Tool, "Glob"}: true, {Tool, "Grep"}: true, {Tool, "LS"}: true, {Tool, "TodoWrite"}: true,
-	{Tool, "AskUserQuestion"}: true, {Reads, "*"}: true,
-}
+var shown = sync.OnceValue(func() map[Permission]bool {
+	return map[Permission]bool{
+		{Writes, "."}: true, {Net, "localhost"}: true, {Net, "127.0.0.1"}: true, {Net, "::1"}: true, {Net, "0.0.0.0"}: true,
+		{Tool, "Read"}: true, {Tool, "Glob"}: true, {Tool, "Grep"}: true, {Tool, "LS"}: true, {Tool, "TodoWrite"}: true,
+		{Tool, "AskUserQuestion"}: true, {Reads, "*"}: true,
+	}
+})
 
 // Escalates reports whether a release that asks for p newly needs consent. Environment variables do if their name
 // is that of a secret. Limits are no such permission: [Compare] judges them.
@@ -199,7 +202,7 @@ func (p Permission) Escalates() bool {
 	case Allow, Deny, Effect:
 		return false
 	}
-	return !shown[p]
+	return !shown()[p]
 }
 
 // secret reports whether the name of a variable may be that of a credential.

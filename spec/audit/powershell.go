@@ -3,6 +3,7 @@ package audit
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A psWord is a word of PowerShell, as a value.
@@ -279,7 +280,9 @@ func (p *psText) fill(v value, line int, note bool) value {
 }
 
 // aliases are short names of commands that act.
-var aliases = map[string]string{"iwr": "invoke-webrequest", "irm": "invoke-restmethod", "iex": "invoke-expression", "curl": "curl", "wget": "wget", "saps": "start-process", "start": "start-process", "gc": "get-content", "sc": "set-content", "ri": "remove-item", "ni": "new-item", "icm": "invoke-command"}
+var aliases = sync.OnceValue(func() map[string]string {
+	return map[string]string{"iwr": "invoke-webrequest", "irm": "invoke-restmethod", "iex": "invoke-expression", "curl": "curl", "wget": "wget", "saps": "start-process", "start": "start-process", "gc": "get-content", "sc": "set-content", "ri": "remove-item", "ni": "new-item", "icm": "invoke-command"}
+})
 
 // statement reads the words of one, and what ended it.
 func (p *psText) statement(words, rest []psWord, note bool) {
@@ -473,7 +476,7 @@ func (p *psText) command(name string, args []value, line int) {
 		return
 	}
 	lower := strings.ToLower(name)
-	if is, ok := aliases[lower]; ok {
+	if is, ok := aliases()[lower]; ok {
 		lower = is
 	}
 	if p.told != nil {
@@ -593,7 +596,7 @@ func (p *psText) command(name string, args []value, line int) {
 	if verb, noun, ok := strings.Cut(name, "-"); ok && verb != "" && noun != "" && verb[0] >= 'A' && verb[0] <= 'Z' && !strings.ContainsAny(name, "./\\") {
 		return // another cmdlet
 	}
-	if upper := name[0] >= 'A' && name[0] <= 'Z' && !strings.ContainsAny(name, "./\\"); upper && !fetchers[lower] && managers[lower] == nil && runners[strings.ToLower(called(name))] == nil {
+	if upper := name[0] >= 'A' && name[0] <= 'Z' && !strings.ContainsAny(name, "./\\"); upper && !fetchers()[lower] && managers()[lower] == nil && runners()[strings.ToLower(called(name))] == nil {
 		return // a function, or a word of a language in the language
 	}
 	if name[0] == '.' && (len(name) < 2 || name[1] != '/' && name[1] != '\\' && name[1] != '.') {

@@ -4,10 +4,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// Ordinary are the programs that are no permission: shell words, coreutils and what filters text.
-var Ordinary = func() map[string]bool {
+// ordinary are the programs that are no permission: shell words, coreutils and what filters text.
+var ordinary = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for _, word := range strings.Fields(`
 		: [ [[ alias bg bind break caller cd compgen complete compopt continue declare dirs disown echo enable exit export false fc fg getopts hash help history jobs let local
@@ -21,22 +22,29 @@ var Ordinary = func() map[string]bool {
 		m[word] = true
 	}
 	return m
-}()
+})
 
 // wrappers start the program that follows their options; the number is how many operands come before it.
-var wrappers = map[string]int{"sudo": 0, "doas": 0, "env": 0, "nohup": 0, "time": 0, "timeout": 1, "nice": 0, "ionice": 0, "exec": 0, "command": 0, "builtin": 0, "xargs": 0, "parallel": 0,
-	"watch": 0, "setsid": 0, "stdbuf": 0, "unbuffer": 0, "caffeinate": 0, "chronic": 0, "retry": 0, "strace": 0, "busybox": 0, "gtimeout": 1}
+var wrappers = sync.OnceValue(func() map[string]int {
+	return map[string]int{"sudo": 0, "doas": 0, "env": 0, "nohup": 0, "time": 0, "timeout": 1, "nice": 0, "ionice": 0, "exec": 0, "command": 0, "builtin": 0, "xargs": 0, "parallel": 0,
+		"watch": 0, "setsid": 0, "stdbuf": 0, "unbuffer": 0, "caffeinate": 0, "chronic": 0, "retry": 0, "strace": 0, "busybox": 0, "gtimeout": 1}
+})
 
 // valued are options of wrappers that have a value of their own.
-var valued = strings.Fields("-u -g -n -I -P -L -s -d -i -k --signal -C -D -h -p -o -e -E --user --group --kill-after --max-args --max-procs")
+var valued = sync.OnceValue(func() []string {
+	return strings.Fields("-u -g -n -I -P -L -s -d -i -k --signal -C -D -h -p -o -e -E --user --group --kill-after --max-args --max-procs")
+})
 
 // fetchers speak to the hosts that their arguments name. Those with true fetch something whatever they are given.
-var fetchers = map[string]bool{"curl": true, "wget": true, "http": true, "https": true, "xh": true, "aria2c": true, "lynx": true, "w3m": true, "nc": true, "ncat": true, "netcat": true, "telnet": true,
-	"ssh": true, "scp": true, "sftp": true, "ftp": true, "lftp": true, "rsync": false, "socat": true, "ping": true, "dig": true, "nslookup": true, "host": true, "websocat": true, "grpcurl": true,
-	"git": false, "openssl": false, "psql": false, "mysql": false, "redis-cli": false, "mongosh": false, "nmap": true, "iwr": true, "invoke-webrequest": true, "invoke-restmethod": true, "irm": true, "start-bitstransfer": true}
+var fetchers = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{"curl": true, "wget": true, "http": true, "https": true, "xh": true, "aria2c": true, "lynx": true, "w3m": true, "nc": true, "ncat": true, "netcat": true, "telnet": true,
+		"ssh": true, "scp": true, "sftp": true, "ftp": true, "lftp": true, "rsync": false, "socat": true, "ping": true, "dig": true, "nslookup": true, "host": true, "websocat": true, "grpcurl": true,
+		"git": false, "openssl": false, "psql": false, "mysql": false, "redis-cli": false, "mongosh": false, "nmap": true, "iwr": true, "invoke-webrequest": true, "invoke-restmethod": true, "irm": true, "start-bitstransfer": true}
+})
 
 // managers are package managers and the words after which packages are named.
-var managers = listsOf(`
+var managers = sync.OnceValue(func() map[string][]string {
+	return listsOf(`
 	pip install download
 	pipx install run inject
 	uvx
@@ -81,9 +89,11 @@ var managers = listsOf(`
 	code --install-extension
 	helm install
 `)
+})
 
 // runners are programs, the language that they run, and the options before a text of it; without one they take a file.
-var runners = listsOf(`
+var runners = sync.OnceValue(func() map[string][]string {
+	return listsOf(`
 	bash shell -c -lc -ic -ec -xc -exc -euc
 	sh shell -c -lc -ec
 	zsh shell -c -lc
@@ -101,6 +111,7 @@ var runners = listsOf(`
 	rscript opaque -e
 	lua opaque -e
 `)
+})
 
 // listsOf reads "NAME word word …" lines; a name without words has nil.
 func listsOf(table string) map[string][]string {
@@ -116,7 +127,9 @@ func listsOf(table string) map[string][]string {
 }
 
 // recipes are the programs that take a file of commands after -f.
-var recipes = map[string]lang{"make": recipe, "gmake": recipe, "just": justfile, "docker": image, "podman": image, "buildah": image}
+var recipes = sync.OnceValue(func() map[string]lang {
+	return map[string]lang{"make": recipe, "gmake": recipe, "just": justfile, "docker": image, "podman": image, "buildah": image}
+})
 
 // called is the name of a program: without its directory, its version and ".exe".
 func called(name string) string {
@@ -185,8 +198,8 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		return
 	}
 	lower := strings.ToLower(base)
-	if skip, ok := wrappers[lower]; ok {
-		if !Ordinary[base] && base != "time" && base != "exec" && base != "env" && base != "nohup" && base != "timeout" && base != "nice" && base != "xargs" {
+	if skip, ok := wrappers()[lower]; ok {
+		if !ordinary()[base] && base != "time" && base != "exec" && base != "env" && base != "nohup" && base != "timeout" && base != "nice" && base != "xargs" {
 			a.add(Run, base, line)
 		}
 		a.exec(unwrap(args, skip, lower), stdin, line, prose)
@@ -208,8 +221,8 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		a.text(powershell, either(join(args, " "), nil), line)
 		return
 	}
-	r, runs := runners[lower]
-	if !Ordinary[base] && lower != "echo" {
+	r, runs := runners()[lower]
+	if !ordinary()[base] && lower != "echo" {
 		if strings.Contains(name, "/") && !strings.HasPrefix(name, "/") && strings.IndexByte(name, hole) < 0 && !runs && !strings.HasPrefix(name, "~") {
 			base = path.Clean(name) // a program of the project
 		}
@@ -229,7 +242,7 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 			}
 		}
 	}
-	if l, ok := recipes[lower]; ok && (l != image || slices.ContainsFunc(args, func(v value) bool { return slices.Contains(v, "build") })) {
+	if l, ok := recipes()[lower]; ok && (l != image || slices.ContainsFunc(args, func(v value) bool { return slices.Contains(v, "build") })) {
 		for i, v := range args {
 			option, file, joined := strings.Cut(v.or()[0], "=")
 			if !joined && len(option) > 2 && strings.HasPrefix(option, "-f") {
@@ -299,7 +312,7 @@ func unwrap(args []value, skip int, wrapper string) []value {
 		word := args[0].or()[0]
 		switch {
 		case strings.HasPrefix(word, "-"):
-			if slices.Contains(valued, word) && len(args) > 1 && !(wrapper == "env" && word == "-i") && !(wrapper == "sudo" && (word == "-E" || word == "-n" || word == "-i" || word == "-s")) && !(wrapper == "time" || wrapper == "command") && !(wrapper == "xargs" && word == "-i") {
+			if slices.Contains(valued(), word) && len(args) > 1 && !(wrapper == "env" && word == "-i") && !(wrapper == "sudo" && (word == "-E" || word == "-n" || word == "-i" || word == "-s")) && !(wrapper == "time" || wrapper == "command") && !(wrapper == "xargs" && word == "-i") {
 				args = args[1:]
 			}
 		case strings.Contains(word, "=") && (wrapper == "env" || wrapper == "sudo"):
@@ -389,14 +402,14 @@ func join(list []value, sep string) value {
 
 // fetches notes the hosts that a program's arguments name.
 func (a *auditor) fetches(program string, args []value, line int, prose bool) {
-	always, fetches := fetchers[program]
+	always, fetches := fetchers()[program]
 	found, missing := false, false
 	var before string
 	for _, v := range args {
 		for _, word := range v.or() {
 			option := strings.HasPrefix(word, "-")
 			if !fetches {
-				if h, ok := host(word, false); ok && h != holeText && !Ordinary[program] {
+				if h, ok := host(word, false); ok && h != holeText && !ordinary()[program] {
 					a.net(word, false, line)
 				}
 				continue
@@ -456,7 +469,7 @@ func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 
 // installs notes the packages that a package manager is told to install.
 func (a *auditor) installs(program string, args []value, line int) {
-	verbs, ok := managers[program]
+	verbs, ok := managers()[program]
 	if !ok {
 		return
 	}

@@ -67,7 +67,7 @@ func (a *auditor) prose(src string, first int) {
 				if i := strings.IndexAny(word, ",{:"); i >= 0 {
 					word = word[:i]
 				}
-				if l, known = words[word]; !known || l == markdown || l == notebook || l == settings { // who reads it may run what is a command
+				if l, known = languages()[word]; !known || l == markdown || l == notebook || l == settings { // who reads it may run what is a command
 					l, known = shell, false
 				}
 				continue
@@ -158,9 +158,9 @@ func command(s string) bool {
 	case has(spoken, lower) && has(english, strings.ToLower(strings.Trim(next, ",.:"))):
 		return false
 	}
-	_, fetches := fetchers[lower]
-	_, installs := managers[lower]
-	_, runs := runners[lower]
+	_, fetches := fetchers()[lower]
+	_, installs := managers()[lower]
+	_, runs := runners()[lower]
 	return name == lower && (fetches || installs || runs || has(" python pip3 sudo eval source gh kubectl aws az terraform make ", lower))
 }
 

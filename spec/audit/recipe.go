@@ -116,7 +116,7 @@ func (m *maker) variable(text string, line int) bool {
 		value = "$_"
 	}
 	m.vars[name] = value
-	switch l, known := words[called(value)]; {
+	switch l, known := languages()[called(value)]; {
 	case name == "SHELL" && !(known && l == shell), name == ".RECIPEPREFIX", name == ".SHELLFLAGS" && slices.ContainsFunc(strings.Fields(value), func(s string) bool { return s[0] != '-' && s != "pipefail" }):
 		m.add(Dynamic, "", line)
 	}
@@ -268,7 +268,7 @@ func dedent(lines []string) string {
 // scriptOf is the language of a line behind "#!".
 func scriptOf(line string) lang {
 	for _, word := range strings.Fields(line) {
-		if l, ok := words[strings.TrimRight(strings.ToLower(called(word)), "0123456789.")]; ok && l != markdown {
+		if l, ok := languages()[strings.TrimRight(strings.ToLower(called(word)), "0123456789.")]; ok && l != markdown {
 			return l
 		}
 	}
@@ -456,7 +456,7 @@ func (a *auditor) notebook(src string) {
 	meta := list[0].at("metadata")
 	for _, name := range []string{meta.at("language_info").at("name").text, meta.at("kernelspec").at("name").text, meta.at("kernelspec").at("language").text} {
 		if name != "" {
-			l = words[strings.TrimRight(strings.ToLower(name), "0123456789.")]
+			l = languages()[strings.TrimRight(strings.ToLower(name), "0123456789.")]
 		}
 	}
 	a.cells(&list[0], l)
@@ -509,7 +509,7 @@ func (a *auditor) magics(src string, l lang, line int) {
 	if first, ok := strings.CutPrefix(strings.TrimSpace(lines[0]), "%%"); ok {
 		lines[0] = ""
 		name, _, _ := strings.Cut(first, " ")
-		switch other, known := words[strings.ToLower(name)]; {
+		switch other, known := languages()[strings.ToLower(name)]; {
 		case name == "script":
 			l = scriptOf(first)
 		case name == "!" || name == "sx" || name == "system":

@@ -41,7 +41,7 @@ func TestSample(t *testing.T) {
 	for _, s := range list {
 		set := Read([]File{{Path: "scripts/main." + s.ext, Data: []byte(s.src)}}).Set()
 		var got []string
-		own := "run:" + interpreters[words[s.ext]]
+		own := "run:" + interpreters()[languages()[s.ext]]
 		for _, p := range set {
 			text := p.String()
 			if slices.Contains([]Kind{Run, Net, Env, Dynamic}, p.Kind) && (text != own || slices.Contains(s.labels, own)) {

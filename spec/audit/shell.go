@@ -342,7 +342,7 @@ func (s *shellText) pipe(n *syntax.BinaryCmd) {
 		s.tell(named, s.commands([]*syntax.Stmt{n.X}), s.line(c), s.prose)
 	}
 	lower := strings.ToLower(called(name[0]))
-	if r, ok := runners[lower]; ok && (len(words) == 1 || slices.ContainsFunc(words[1:], func(v value) bool { return v.or()[0] == "-s" || v.or()[0] == "-" }) || !slices.ContainsFunc(words[1:], func(v value) bool { return !strings.HasPrefix(v.or()[0], "-") })) {
+	if r, ok := runners()[lower]; ok && (len(words) == 1 || slices.ContainsFunc(words[1:], func(v value) bool { return v.or()[0] == "-s" || v.or()[0] == "-" }) || !slices.ContainsFunc(words[1:], func(v value) bool { return !strings.HasPrefix(v.or()[0], "-") })) {
 		for _, o := range r[1:] {
 			if slices.ContainsFunc(words[1:], func(v value) bool { return v.or()[0] == o }) {
 				return
@@ -352,7 +352,7 @@ func (s *shellText) pipe(n *syntax.BinaryCmd) {
 	}
 	if lower == "xargs" && len(unwrap(words[1:], 0, "xargs")) > 0 {
 		if p := unwrap(words[1:], 0, "xargs")[0]; p.known() {
-			if r, ok := runners[p[0]]; ok && r[0] == "shell" {
+			if r, ok := runners()[p[0]]; ok && r[0] == "shell" {
 				s.add(Dynamic, "", s.line(c))
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A value is what an expression may be: a few texts, in which hole stands for what is not known. Nil is not known at all.
@@ -235,7 +236,7 @@ func (a *auditor) net(s string, bare bool, line int) bool {
 // env notes the variable of a name.
 func (a *auditor) env(name string, line int) {
 	upper := strings.ToUpper(name)
-	for _, word := range usual {
+	for _, word := range usual() {
 		if upper == word || strings.HasSuffix(word, "_") && strings.HasPrefix(upper, word) {
 			return
 		}
@@ -244,7 +245,9 @@ func (a *auditor) env(name string, line int) {
 }
 
 // usual are the variables that every program may read; a name that ends in "_" is a prefix.
-var usual = strings.Fields(`HOME PATH PWD OLDPWD USER USERNAME LOGNAME SHELL TERM COLORTERM LANG LANGUAGE LC_ TMPDIR TMP TEMP HOSTNAME COLUMNS LINES EDITOR VISUAL PAGER NO_COLOR
+var usual = sync.OnceValue(func() []string {
+	return strings.Fields(`HOME PATH PWD OLDPWD USER USERNAME LOGNAME SHELL TERM COLORTERM LANG LANGUAGE LC_ TMPDIR TMP TEMP HOSTNAME COLUMNS LINES EDITOR VISUAL PAGER NO_COLOR
 	FORCE_COLOR CI DEBUG VERBOSE XDG_ RANDOM SECONDS IFS PS1 PS2 PS4 BASH BASH_ BASHPID UID EUID PPID FUNCNAME LINENO OPTARG OPTIND OPTERR REPLY PIPESTATUS SHLVL OSTYPE MACHTYPE HOSTTYPE
 	DISPLAY PYTHONPATH PYTHONUNBUFFERED NODE_ENV VIRTUAL_ENV ARGUMENTS CLAUDE_PLUGIN_ROOT CLAUDE_SKILL_DIR CLAUDE_PROJECT_DIR CLAUDE_SESSION_ID CLAUDE_PLUGIN_DATA SKILL_DIR SKILL_ROOT SKILL_PATH APPDATA LOCALAPPDATA
 	USERPROFILE PROGRAMFILES PROGRAMDATA WINDIR SYSTEMROOT COMSPEC PSSCRIPTROOT PSMODULEPATH GITHUB_OUTPUT GITHUB_ENV GITHUB_STEP_SUMMARY GITHUB_WORKSPACE`)
+})
