@@ -21,6 +21,7 @@ import (
 	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
@@ -137,6 +138,7 @@ type Terms struct {
 	NoEffect        []string          `json:"no_effect,omitempty"`     // keys of corteza.skill, where skill_format is missing
 	Ungated         []string          `json:"ungated,omitempty"`       // limits that agents which show it do not keep, as sentences
 	Off             []string          `json:"off,omitempty"`           // agents that are told not to load it, and by which file, as sentences
+	Accepted        []manifest.Ack    `json:"accepted,omitempty"`      // records of what its releases ask for
 }
 
 // termsOf reads the terms of a skill.
@@ -189,6 +191,9 @@ func (t Terms) Lines() (out [][2]string) {
 	}
 	if len(t.NoEffect) > 0 {
 		add("no effect", skill.IdleText(t.NoEffect)+"; skl convert DIR --to v1 adds it")
+	}
+	for _, k := range t.Accepted {
+		add("accepted", k.Code+" "+apply.Recorded(k))
 	}
 	for _, u := range t.Ungated {
 		add("not kept", u)
@@ -326,6 +331,9 @@ func (in *Inspector) installed(ctx context.Context, name string) (trees.Tree, Sk
 			terms.Off = append(terms.Off, x.Message)
 		}
 	}
+	if f, err := in.Applier.Scope.Load(); err == nil && r.Scope == string(in.Applier.Scope.Kind) {
+		terms.Accepted = slices.DeleteFunc(slices.Clone(f.Manifest.Acks), func(k manifest.Ack) bool { return k.Name != r.Name || k.Winner+k.Loser != "" })
+	}
 	return t, Skill{Terms: terms, Signed: signed(r), Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found, Withdrawn: withdrawn}, err
 }
 
@@ -372,7 +380,7 @@ func (out *Skill) describe(t trees.Tree) {
 	out.Needs = append(out.Needs, resolver.NamesRequired(doc)...)
 	was := out.Terms
 	out.Terms = termsOf(doc)
-	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated, out.Terms.Off = was.Trust, was.TrustReason, was.Ungated, was.Off
+	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated, out.Terms.Off, out.Terms.Accepted = was.Trust, was.TrustReason, was.Ungated, was.Off, was.Accepted
 	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
 	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
 	out.SideEffects = append(out.SideEffects, doc.SideEffects...)
