@@ -60,7 +60,7 @@ func ScriptParams(t *testing.T, files []string) testscript.Params {
 		},
 		Cmds: (&Corner{T: t}).AddTo(Commands{
 			"publish": forge.Publish, "universe": forge.Universe, "follow": follow, "bundle": forge.Bundle, "skl": inProcess, "tree": Tree, "snapshot": snapshot, "unchanged": unchanged,
-			"blobs": blobs, "replace": Replace, "flip": flip, "spoil": spoil, "links": links, "exits": Exits, "ask": askHTTP, "rule": rule, "files": serveFiles,
+			"blobs": blobs, "replace": Replace, "flip": flip, "spoil": spoil, "links": links, "exits": Exits, "refused": refused, "ask": askHTTP, "rule": rule, "files": serveFiles,
 			"registry": new(Registries).Command, "service": new(Services).Command, "oci": StartOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(Models).Command,
 		}),
 		Condition: func(cond string) (bool, error) {

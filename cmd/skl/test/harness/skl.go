@@ -37,12 +37,20 @@ func inProcess(ts *testscript.TestScript, neg bool, args []string) {
 
 // runSkl carries out one command line with the script's directory and variables, and returns its exit status.
 func runSkl(ts *testscript.TestScript, args []string) int {
+	status, _ := runSaid(ts, args)
+	return status
+}
+
+// runSaid is runSkl, and what the command said on both of its outputs.
+func runSaid(ts *testscript.TestScript, args []string) (int, string) {
 	if built != "" {
-		return execStatus(ts, "skl", args)
+		n := execStatus(ts, "skl", args)
+		return n, ts.ReadFile("stdout") + ts.ReadFile("stderr")
 	}
-	var said strings.Builder
+	var both, said strings.Builder
 	var mu sync.Mutex
-	process := cli.Process{Dir: ts.MkAbs("."), Environ: Environ(ts), Stdout: locked{&mu, ts.Stdout()}, Stderr: locked{&mu, io.MultiWriter(ts.Stderr(), &said)}}
+	process := cli.Process{Dir: ts.MkAbs("."), Environ: Environ(ts),
+		Stdout: locked{&mu, io.MultiWriter(ts.Stdout(), &both)}, Stderr: locked{&mu, io.MultiWriter(ts.Stderr(), &said, &both)}}
 	ctx, cancel := context.WithTimeout(context.Background(), scriptPatience)
 	defer cancel()
 	status, fault := make(chan int, 1), make(chan string, 1)
@@ -60,14 +68,14 @@ func runSkl(ts *testscript.TestScript, args []string) int {
 		if !testing.Short() {
 			followHints(ts, args, n, said.String())
 		}
-		return n
+		return n, both.String()
 	case text := <-fault:
 		ts.Fatalf("skl %s: %s", strings.Join(args, " "), text)
 	case <-time.After(scriptPatience + 10*time.Second):
 		stacks := make([]byte, 1<<20)
 		ts.Fatalf("skl %s does not end:\n%s", strings.Join(args, " "), stacks[:runtime.Stack(stacks, true)])
 	}
-	return -1
+	return -1, ""
 }
 
 // A locked writer may be written to concurrently, as a file may.
