@@ -23,14 +23,13 @@ func (j *job) record(ctx context.Context, in *plan.Intent) error {
 		return nil
 	}
 	by := ""
-	for _, s := range in.Lock.Skills {
-		for _, w := range j.seen.wishes[in.Reading(s.Name)] {
-			if by == "" {
-				by = j.a.Scope.Person(ctx)
-			}
-			if err := in.Manifest.AddAck(acceptance(w.Permission, s, by, j.req.agreed.Reason)); err != nil {
-				return err
-			}
+	for _, w := range j.due(in) {
+		if by == "" {
+			by = j.a.Scope.Person(ctx)
+		}
+		s, _ := in.Lock.Skill(w.Skill)
+		if err := in.Manifest.AddAck(acceptance(w.Permission, s, by, j.req.agreed.Reason)); err != nil {
+			return err
 		}
 	}
 	return nil

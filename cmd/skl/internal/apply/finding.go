@@ -92,7 +92,7 @@ func highWishes(s *lock.Skill, found []content.Finding, accepted func(content.Fi
 	var wishes []Wish
 	for _, rule := range s.Findings {
 		if lines[rule] != nil {
-			wishes = append(wishes, Wish{s.Name, rule, lines[rule]})
+			wishes = append(wishes, Wish{Skill: s.Name, Permission: rule, Lines: lines[rule]})
 		}
 	}
 	return wishes, nil

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
@@ -70,32 +71,93 @@ func (j *job) obeyed(ctx context.Context, in *plan.Intent) (faults []fault, err 
 }
 
 // wishes are what the skills of a plan ask for and nobody accepted yet.
-func (j *job) wishes(in *plan.Intent) (out []Wish) {
+func (j *job) wishes(in *plan.Intent) []Wish {
+	return slices.DeleteFunc(j.due(in), func(w Wish) bool { return slices.Contains(j.req.agreed.Accept, w.Permission) })
+}
+
+// due are what the skills of a plan ask for and has to be accepted.
+func (j *job) due(in *plan.Intent) (out []Wish) {
+	wanted := j.wanted(in)
 	for _, s := range in.Lock.Skills {
 		for _, w := range j.seen.wishes[in.Reading(s.Name)] {
-			if !slices.Contains(j.req.agreed.Accept, w.Permission) {
-				out = append(out, w)
+			if w.Fresh && wanted[s.Name] {
+				continue
 			}
+			if !wanted[s.Name] && !j.isHere(s.Name) {
+				w.By = strings.Join(s.RequiredBy, ", ")
+			}
+			out = append(out, w)
 		}
 	}
 	return out
 }
 
+// isHere reports whether a skill was here before: it is locked or installed.
+func (j *job) isHere(name string) bool {
+	_, locked := j.files.Lock.Skill(name)
+	h := j.site.have[name]
+	return locked || h.Present && h.Managed
+}
+
+// wanted are the skills of a plan that are not here and that a person asks for: those of skl.toml, and what these need. Other new ones come with
+// the update of a skill that needed none of them before.
+func (j *job) wanted(in *plan.Intent) map[string]bool {
+	out := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		s := in.Entry(name)
+		if s == nil || out[name] || j.isHere(name) {
+			return
+		}
+		out[name] = true
+		for _, need := range s.Requires {
+			visit(need)
+		}
+	}
+	for i := range in.Manifest.Skills {
+		visit(in.Manifest.Skills[i].Name)
+	}
+	return out
+}
+
+// bringing are the skills that are here and whose newer releases bring in a skill that is not.
+func (j *job) bringing(in *plan.Intent, name string) (out []string) {
+	seen := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		s := in.Entry(name)
+		if s == nil || seen[name] {
+			return
+		}
+		seen[name] = true
+		for _, by := range s.RequiredBy {
+			if !j.isHere(by) {
+				visit(by)
+			} else if !slices.Contains(out, by) {
+				out = append(out, by)
+			}
+		}
+	}
+	visit(name)
+	return out
+}
+
 // consented asks for what skills wish for. What is not agreed to is a fault, or the error where the rest does not go on without.
 func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, err error) {
-	var all []Wish
-	for _, s := range in.Lock.Skills {
-		all = append(all, j.seen.wishes[in.Reading(s.Name)]...)
-	}
-	if err := checkAccept(j.req.agreed.Accept, all, j.site.in.asked); err != nil {
+	if err := checkAccept(j.req.agreed.Accept, j.due(in), j.site.in.asked); err != nil {
 		return nil, err
 	}
 	groups := bySkill(j.wishes(in))
 	if j.req.safe { // nobody is asked
 		for _, mine := range groups {
-			if old, here := j.files.Lock.Skill(mine[0].Skill); here {
-				next, _ := in.Lock.Skill(old.Name)
-				faults = append(faults, fault{Fault: plan.Fault{Name: old.Name, Err: escalation(mine, old.Version, next.Version, j.req.agreed.Accept)}, brief: true})
+			stay := []string{mine[0].Skill}
+			old, locked := j.files.Lock.Skill(stay[0])
+			if !locked {
+				stay = j.bringing(in, stay[0])
+			}
+			next, _ := in.Lock.Skill(mine[0].Skill)
+			for _, name := range stay {
+				faults = append(faults, fault{Fault: plan.Fault{Name: name, Err: escalation(mine, old.Version, next.Version, j.req.agreed.Accept)}, brief: true})
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (a *Applier) auditLinked(f *scope.Files, name, dir string, r *LinkRequest) 
 		return err
 	}
 	if lines := Says(Front{Text: t[skill.FileName].Data, Sidecar: t.Sidecar()}).Lines; len(lines) > 0 {
-		wishes = append([]Wish{{name, permLoadCommand, lines}}, wishes...)
+		wishes = append([]Wish{{Skill: name, Permission: permLoadCommand, Lines: lines}}, wishes...)
 	}
 	if err := checkAccept(r.Accept, wishes, nil); err != nil {
 		return err

@@ -38,9 +38,9 @@ func (in *installer) asks(s lock.Skill, h install.Have) (r audit.Report, ok bool
 	return r, true, nil
 }
 
-// gained fills in what a release that was chosen anew asks for, and returns what of it needs consent. A first
-// install asks for load-time commands alone. What an update asks for is compared with the files of the release that was here,
-// not with what skl.lock says of it; where these cannot be had any more, nothing was accepted.
+// gained fills in what a release that was chosen anew asks for, and returns what of it needs consent. Of a skill that is not here all but
+// load-time commands is Fresh. What an update asks for is compared with the files of the release that was here, not with what skl.lock says
+// of it; where these cannot be had any more, nothing was accepted.
 func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old lock.Skill, have map[string]install.Have, lines []string) ([]Wish, error) {
 	h := have[s.Name]
 	now, ok, err := in.asks(*s, h)
@@ -83,10 +83,10 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 		have[s.Name] = h
 	}
 	var wishes []Wish
-	for _, c := range wanting(changes, now, old.Name == "") {
-		w := Wish{Skill: s.Name, Permission: c.Permission, Lines: places(c.Places)}
+	for _, c := range wanting(changes, now, false) {
+		w := Wish{Skill: s.Name, Permission: c.Permission, Lines: places(c.Places), Fresh: old.Name == ""}
 		if c.Permission == permLoadCommand {
-			w.Lines = lines
+			w.Lines, w.Fresh = lines, false
 		}
 		wishes = append(wishes, w)
 	}
@@ -175,8 +175,12 @@ func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
 		}
 		lines = append(lines, line)
 	}
-	name := wishes[0].Skill
-	e := diag.New(diag.Refused, CodeEscalation, "%s asks for more than was accepted of %s: %s", strings.TrimSpace(name+" "+to), orNone(from), strings.Join(lines, ", "))
+	release := strings.TrimSpace(wishes[0].Skill + " " + to)
+	said := release + " asks for more than was accepted of " + orNone(from)
+	if by := wishes[0].By; by != "" {
+		said = release + " (needed by " + by + ") is new here and asks for"
+	}
+	e := diag.New(diag.Refused, CodeEscalation, "%s: %s", said, strings.Join(lines, ", "))
 	return e.Hint("accept that: add --accept %s", diag.Quote(strings.Join(perms, ",")))
 }
 

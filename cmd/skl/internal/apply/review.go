@@ -28,6 +28,8 @@ type Wish struct {
 	Skill      string
 	Permission string
 	Lines      []string // where it shows: "SKILL.md:12  !`git status`"
+	Fresh      bool     // of a skill that is not here: it needs consent where an update brings the skill in, and not where a person asks for it
+	By         string   // of one that an update brings in: the skills that need it
 }
 
 // Materials are releases that are about to be read.
