@@ -53,6 +53,9 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 	var before audit.Set
 	var was audit.Report // of the release that was here
 	changes := []PermissionChange{}
+	if old.Name == "" {
+		old = unlocked(h)
+	}
 	switch {
 	case old.Name == "":
 		changes = PermissionDiff(nil, now)
@@ -91,6 +94,20 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 		wishes = append(wishes, w)
 	}
 	return wishes, nil
+}
+
+// unlocked is the release of an installed skill that skl.lock does not have, as its receipt tells it: it is what an update is compared with. Of
+// edited files nothing was accepted.
+func unlocked(h install.Have) lock.Skill {
+	if !h.Present || !h.Managed {
+		return lock.Skill{}
+	}
+	r := h.Receipt
+	s := lock.Skill{Name: r.Name, Version: r.Version, Source: "local"} // its place is not known, so it is not fetched
+	if h.Holds(r.Tree) {
+		s.Tree = r.Tree
+	}
+	return s
 }
 
 // wanting are those changes of what a release asks for that want a yes: of a first install, load-time commands alone.
