@@ -161,6 +161,9 @@ func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, e
 			}
 		}
 	}
+	if j.req.dry && j.req.mode == locks && len(groups) > 0 && !j.a.Ask.CanAsk() {
+		return nil, j.unasked(in, groups[0])
+	}
 	if j.req.dry && !j.a.Ask.CanAsk() {
 		for _, mine := range groups { // as it would be where nobody is asked
 			f := fault{Fault: plan.Fault{Name: mine[0].Skill, Err: j.unasked(in, mine)}}

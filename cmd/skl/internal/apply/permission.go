@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"hash"
@@ -193,7 +194,7 @@ func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
 		lines = append(lines, line)
 	}
 	release := strings.TrimSpace(wishes[0].Skill + " " + to)
-	said := release + " asks for more than was accepted of " + orNone(from)
+	said := release + " asks for more than was accepted of " + cmp.Or(from, "it")
 	if by := wishes[0].By; by != "" {
 		said = release + " (needed by " + by + ") is new here and asks for"
 	}
