@@ -33,7 +33,7 @@ import (
 )
 
 // Rules is the version of what this package finds. It grows when the same bytes give another set.
-const Rules = 4
+const Rules = 5
 
 // Limits of what is read.
 const (

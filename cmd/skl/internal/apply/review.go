@@ -234,7 +234,7 @@ func (a *Applier) installer(hostIDs []string, links string) (*installer, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := &installer{in, &peek{docs: map[string]Front{}, from: map[string]lock.Skill{}}, map[string]Asked{}, map[bundle.Digest]audit.Report{}, nil}
+	out := &installer{in, &peek{docs: map[string]Front{}, links: map[string]map[string]string{}, from: map[string]lock.Skill{}}, map[string]Asked{}, map[bundle.Digest]audit.Report{}, nil}
 	fetch := in.Fetch
 	in.Fetch = func(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
 		out.peeked.forget(s)
@@ -246,10 +246,11 @@ func (a *Applier) installer(hostIDs []string, links string) (*installer, error) 
 // peek keeps the SKILL.md of bundles that pass by.
 type peek struct {
 	mu    sync.Mutex
-	docs  map[string]Front        // by skill
-	keep  bool                    // the whole of each
-	files map[string][]audit.File // by skill
-	from  map[string]lock.Skill   // by skill: the release that was fetched
+	docs  map[string]Front             // by skill
+	keep  bool                         // the whole of each
+	files map[string][]audit.File      // by skill
+	links map[string]map[string]string // by skill: where links lead, by their paths
+	from  map[string]lock.Skill        // by skill: the release that was fetched
 }
 
 type peekSink struct {
@@ -288,11 +289,25 @@ func (s peekSink) File(path string, executable bool, size int64, r io.Reader) er
 	return nil
 }
 
+// Link implements [bundle.Sink].
+func (s peekSink) Link(path, target string) error {
+	if s.to.keep {
+		s.to.mu.Lock()
+		if s.to.links[s.name] == nil {
+			s.to.links[s.name] = map[string]string{}
+		}
+		s.to.links[s.name][path] = target
+		s.to.mu.Unlock()
+	}
+	return s.Sink.Link(path, target)
+}
+
 // forget drops the files of a skill that is fetched once more.
 func (p *peek) forget(s lock.Skill) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.files, s.Name)
+	delete(p.links, s.Name)
 	delete(p.docs, s.Name)
 	p.from[s.Name] = s
 }
