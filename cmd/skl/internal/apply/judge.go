@@ -95,8 +95,15 @@ func (j *job) due(in *plan.Intent) (out []Wish) {
 // isHere reports whether a skill was here before: it is locked or installed.
 func (j *job) isHere(name string) bool {
 	_, locked := j.files.Lock.Skill(name)
-	h := j.site.have[name]
-	return locked || h.Present && h.Managed
+	return locked || j.site.have[name].Managed
+}
+
+// version is that of a skill that is here, "" if it has none.
+func (j *job) version(name string) string {
+	if s, locked := j.files.Lock.Skill(name); locked {
+		return s.Version
+	}
+	return j.site.have[name].Receipt.Version
 }
 
 // wanted are the skills of a plan that are not here and that a person asks for: those of skl.toml, and what these need. Other new ones come with
@@ -151,13 +158,12 @@ func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, e
 	if j.req.safe { // nobody is asked
 		for _, mine := range groups {
 			stay := []string{mine[0].Skill}
-			old, locked := j.files.Lock.Skill(stay[0])
-			if !locked {
+			if _, locked := j.files.Lock.Skill(stay[0]); !locked {
 				stay = j.bringing(in, stay[0])
 			}
 			next, _ := in.Lock.Skill(mine[0].Skill)
 			for _, name := range stay {
-				faults = append(faults, fault{Fault: plan.Fault{Name: name, Err: escalation(mine, old.Version, next.Version, j.req.agreed.Accept)}, brief: true})
+				faults = append(faults, fault{Fault: plan.Fault{Name: name, Err: escalation(mine, j.version(next.Name), next.Version, j.req.agreed.Accept)}, brief: true})
 			}
 		}
 	}
@@ -203,7 +209,7 @@ func (j *job) agrees(ctx context.Context, in *plan.Intent, mine []Wish) (*fault,
 		}
 		return nil, err
 	}
-	err := j.a.consent(mine, old.Version, next.Version, j.req.agreed.Accept)
+	err := j.a.consent(mine, j.version(name), next.Version, j.req.agreed.Accept)
 	if f := (&fault{Fault: plan.Fault{Name: name, Err: err}}); err != nil && j.req.mode == installs && j.spares(in, &f.Fault) {
 		return f, nil
 	}
@@ -212,9 +218,8 @@ func (j *job) agrees(ctx context.Context, in *plan.Intent, mine []Wish) (*fault,
 
 // unasked is the refusal of a skill for what it asks for, where nobody can be asked.
 func (j *job) unasked(in *plan.Intent, mine []Wish) error {
-	old, _ := j.files.Lock.Skill(mine[0].Skill)
 	next, _ := in.Lock.Skill(mine[0].Skill)
-	return refusal(mine, old.Version, next.Version, j.req.agreed.Accept)
+	return refusal(mine, j.version(next.Name), next.Version, j.req.agreed.Accept)
 }
 
 // fits compares a plan with what is there.

@@ -98,9 +98,9 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 }
 
 // unlocked is the release of an installed skill that skl.lock does not have, as its receipt tells it: it is what an update is compared with. Of
-// edited files nothing was accepted.
+// files that were edited, or are gone, nothing was accepted.
 func unlocked(h install.Have) lock.Skill {
-	if !h.Present || !h.Managed {
+	if !h.Managed {
 		return lock.Skill{}
 	}
 	r := h.Receipt
