@@ -77,6 +77,7 @@ func (a *Applier) acknowledgeAsked(ctx context.Context, f *scope.Files, r AckReq
 // Acceptances are what the project accepted by a record that counts since a git revision.
 type Acceptances struct {
 	now, base []manifest.Ack
+	wanted    map[string]bool // skills that are new since, and that a person asks for
 }
 
 // Acceptances reads the records of skl.toml as it is and as it was at rev.

@@ -30,10 +30,11 @@ func (a *Applier) LockAt(ctx context.Context, f *scope.Files, rev string) (*lock
 	return lock.Parse(src, rev+":"+filepath.Base(f.LockPath))
 }
 
-// CompareLocks lists what differs, and what of it is a lower trust. An entry that was added has to have a signer where
+// CompareLocks lists what differs from an older lock, and what of it is a lower trust. An entry that was added has to have a signer where
 // config.toml requires one, as one that changed has.
-func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock, all Acceptances) ([]LockDiff, error) {
-	out := []LockDiff{}
+func (a *Applier) CompareLocks(ctx context.Context, f *scope.Files, old *lock.Lock, all Acceptances) ([]LockDiff, error) {
+	out, now := []LockDiff{}, f.Lock
+	all.wanted = wanted(f.Manifest, now, func(name string) bool { _, ok := old.Skill(name); return ok })
 	for _, s := range now.Skills {
 		was, ok := old.Skill(s.Name)
 		if ok && lock.Equal(was, s) {
@@ -81,7 +82,7 @@ func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock, all Acc
 
 // compareAsks fills in what a release newly asks for, and no longer, and which findings were accepted.
 func (a *Applier) compareAsks(ctx context.Context, d *LockDiff, was, s lock.Skill, all Acceptances) {
-	changes, wants, known := a.lockChanges(ctx, was, s)
+	changes, wants, known := a.lockChanges(ctx, was, s, all.wanted[s.Name])
 	for _, c := range changes {
 		d.Permissions = append(d.Permissions, c.String())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/policy"
 )
 
@@ -77,7 +78,7 @@ func (j *job) wishes(in *plan.Intent) []Wish {
 
 // due are what the skills of a plan ask for and has to be accepted.
 func (j *job) due(in *plan.Intent) (out []Wish) {
-	wanted := j.wanted(in)
+	wanted := wanted(in.Manifest, in.Lock, j.isHere)
 	for _, s := range in.Lock.Skills {
 		for _, w := range j.seen.wishes[in.Reading(s.Name)] {
 			if w.Fresh && wanted[s.Name] {
@@ -106,14 +107,14 @@ func (j *job) version(name string) string {
 	return j.site.have[name].Receipt.Version
 }
 
-// wanted are the skills of a plan that are not here and that a person asks for: those of skl.toml, and what these need. Other new ones come with
+// wanted are the skills that are not here before and that a person asks for: those of skl.toml, and what these need. Other new ones come with
 // the update of a skill that needed none of them before.
-func (j *job) wanted(in *plan.Intent) map[string]bool {
+func wanted(m *manifest.Manifest, next *lock.Lock, here func(name string) bool) map[string]bool {
 	out := map[string]bool{}
 	var visit func(name string)
 	visit = func(name string) {
-		s := in.Entry(name)
-		if s == nil || out[name] || j.isHere(name) {
+		s, ok := next.Skill(name)
+		if !ok || out[name] || here(name) {
 			return
 		}
 		out[name] = true
@@ -121,8 +122,8 @@ func (j *job) wanted(in *plan.Intent) map[string]bool {
 			visit(need)
 		}
 	}
-	for i := range in.Manifest.Skills {
-		visit(in.Manifest.Skills[i].Name)
+	for i := range m.Skills {
+		visit(m.Skills[i].Name)
 	}
 	return out
 }

@@ -323,9 +323,9 @@ func (c PermissionChange) String() string {
 const FilesGone = "? its files cannot be had"
 
 // lockChanges is how what two entries of a lock ask for differs. What an entry does not say is read from its release; places
-// are those of files that are on this machine or can be fetched. Wants are those that want a yes; known is false where nobody can say what the entry
-// asks for.
-func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill) (out, wants []PermissionChange, known bool) {
+// are those of files that are on this machine or can be fetched. Wants are those that want a yes, of a skill that a person asked for anew as of a first
+// install; known is false where nobody can say what the entry asks for.
+func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill, first bool) (out, wants []PermissionChange, known bool) {
 	report := func(s lock.Skill) (r audit.Report, ok bool) {
 		if s.Name == "" {
 			return nil, true
@@ -337,14 +337,14 @@ func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill) (out, wa
 	from, had := report(old)
 	if ok && had {
 		out = PermissionDiff(from, to)
-		return out, wanting(out, to, old.Name == ""), true
+		return out, wanting(out, to, first), true
 	}
 	was, _ := audit.FromLock(old.Permissions)
 	is, computed := audit.FromLock(now.Permissions)
 	for _, c := range audit.Compare(was, is) {
 		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, []audit.Place{}})
 	}
-	return out, wanting(out, nil, old.Name == ""), computed
+	return out, wanting(out, nil, first), computed
 }
 
 // whole keeps the files of bundles that pass by and are stored nowhere.

@@ -146,7 +146,7 @@ func (in *Inspector) diffLocks(ctx context.Context, f *scope.Files, rev string) 
 	if err != nil {
 		return LocksDiff{}, err
 	}
-	list, err := in.Applier.CompareLocks(ctx, old, f.Lock, accepted)
+	list, err := in.Applier.CompareLocks(ctx, f, old, accepted)
 	if err != nil {
 		return LocksDiff{}, err
 	}
