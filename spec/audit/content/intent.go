@@ -12,12 +12,12 @@ import (
 // A phrase is what a sentence says if it has its items in order. As text:
 //
 //	phrase = [ severity ":" ] item { item }
-//	item   = [ "+" | "-" ] class { "|" class } [ "&" class ] [ "/" gap ] ; within gap words of the item before, 6 if it is not said
+//	item   = [ "+" | "-" | "*" ] class { "|" class } [ "&" class ] [ "/" gap ] ; within gap words of the item before, 6 if it is not said
 //	       | "!" class                                      ; the sentence has no such word
 //	       | "^" class                                      ; nor is it the word behind the item before
 //
-// An item with "+" is something that the reader is told to do, with "-" something that it is told not to do. A class in lower case
-// is a word.
+// An item with "+" is something that the reader may be told to do, with "-" something that it is told not to do, with "*" a verb that
+// stands where orders start. A class in lower case is a word.
 type phrase struct {
 	rule     *Rule
 	severity Severity
@@ -29,7 +29,7 @@ type phrase struct {
 
 type item struct {
 	classes
-	polarity int8 // 1 is told to do, -1 is told not to do, 0 either
+	polarity int8 // 2 is where orders start, 1 is told to do, -1 is told not to do, 0 either
 	gap      int
 	also     classes // of which it has one too, if there are any
 	before   classes // that the next word does not have
@@ -62,6 +62,8 @@ func (s *ruleSet) readPhrase(r *Rule, fact, text string) phrase {
 			it.polarity, word = 1, word[1:]
 		case '-':
 			it.polarity, word = -1, word[1:]
+		case '*':
+			it.polarity, word = 2, word[1:]
 		case '!':
 			veto, word = true, word[1:]
 		}
@@ -398,21 +400,43 @@ func (p *speech) sentence(toks []token) {
 	}
 }
 
-// judge computes for each token whether the reader is told to do it (1), not to do it (-1), or only told of it (0).
+// judge computes for each token whether the reader is told to do it, and that where orders start (2) or elsewhere (1), is told not to do
+// it (-1), or only told of it (0).
 func (p *speech) judge(toks []token) {
 	c := &p.set.class
 	p.polarity = p.polarity[:0]
-	until, who := 0, 0
+	until, who, tells := 0, 0, 0
+	bracket, outside := -1, 0 // where a bracket opened, and how far the negation before it reached
+	told := false             // the clause has no subject, or the reader is it
 	for i := range toks {
 		t := &toks[i]
-		if t.flags&(clause|stop) != 0 {
-			until, who = 0, 0
+		if t.flags&clause != 0 {
+			switch closed := p.closes(toks, i); {
+			case closed && bracket >= 0: // a negation goes on behind an aside
+				until, who, bracket = outside+i-bracket, 0, -1
+			case !closed && t.flags&quoted != 0 && i < until: // and is that of the examples in it
+				until = i + 10
+			default:
+				bracket, outside = i, until
+				until, who, tells = 0, 0, 0
+			}
+		} else if t.flags&quoted != 0 && bracket >= 0 && i > 0 && p.polarity[i-1] < 0 {
+			until = max(until, i+2)
+		}
+		if t.flags&stop != 0 {
+			until, who, tells = 0, 0, 0
 		}
 		if t.flags&comma != 0 {
-			who = 0
+			who, tells = 0, 0
 			if t.has(c.goes) || t.has(c.you) {
 				until = 0
 			}
+		}
+		switch {
+		case i == 0 || t.flags&(clause|stop) != 0:
+			told = !t.has(c.subject)
+		case t.has(c.bind) || t.has(c.you) || t.has(c.agent):
+			told = true
 		}
 		switch {
 		case t.has(c.not):
@@ -420,7 +444,11 @@ func (p *speech) judge(toks []token) {
 			for k := i + 1; k < len(toks) && k <= i+2; k++ {
 				real = real && !toks[k].has(c.fake)
 			}
-			if real {
+			switch {
+			case !real:
+			case t.has(c.isnt) || i > 0 && toks[i-1].has(c.is) && !(i+1 < len(toks) && toks[i+1].has(c.may)):
+				tells = i + 10
+			default:
 				until = i + 10
 			}
 		case t.has(c.who):
@@ -431,12 +459,40 @@ func (p *speech) judge(toks []token) {
 		switch {
 		case i < until || p.not:
 			p.polarity = append(p.polarity, -1)
-		case i < who && !t.has(c.who):
+		case i < who && !t.has(c.who) || i < tells:
 			p.polarity = append(p.polarity, 0)
+		case i == 0 || t.flags&(clause|stop|comma) != 0 || t.flags&quoted != 0 && toks[i-1].flags&quoted == 0 || p.leads(toks, i, told):
+			p.polarity = append(p.polarity, 2)
 		default:
 			p.polarity = append(p.polarity, 1)
 		}
 	}
+}
+
+// closes reports whether the bracket before a token closes an aside.
+func (p *speech) closes(toks []token, i int) bool {
+	from := 0
+	if i > 0 {
+		from = int(toks[i-1].to)
+	}
+	to := int(toks[i].from)
+	return from < to && bytes.IndexByte(p.src[from:to], ')') >= 0 && bytes.IndexByte(p.src[from:to], '(') < 0
+}
+
+// leads reports whether an order may start behind the token before i: "please", "then", "you must", an adverb, and in a clause that tells
+// the reader something "and".
+func (p *speech) leads(toks []token, i int, told bool) bool {
+	c, before := &p.set.class, &toks[i-1]
+	switch {
+	case before.has(c.lead), before.has(c.agent):
+		return true
+	case before.has(c.and):
+		return told
+	case before.has(c.to):
+		return i == 1 || toks[i-2].has(c.must) || toks[i-2].has(c.agent)
+	}
+	word := p.src[before.from:before.to]
+	return len(word) > 4 && bytes.HasSuffix(word, []byte("ly"))
 }
 
 // match finds the items of a phrase in order, each as near to the one before as there is.
@@ -454,7 +510,7 @@ func (f *phrase) match(toks []token, polarity []int8) (first, last int, ok bool)
 		}
 		for k := n - 1; k >= 0; k-- {
 			it := &f.items[k]
-			if !toks[i].any(it.classes) || it.polarity > 0 && polarity[i] <= 0 || it.polarity < 0 && polarity[i] >= 0 || i+1 < len(toks) && toks[i+1].any(it.before) || !it.also.none() && !toks[i].any(it.also) {
+			if !toks[i].any(it.classes) || it.polarity > 0 && polarity[i] < it.polarity || it.polarity < 0 && polarity[i] >= 0 || i+1 < len(toks) && toks[i+1].any(it.before) || !it.also.none() && !toks[i].any(it.also) {
 				continue
 			}
 			switch {

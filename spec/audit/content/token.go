@@ -12,7 +12,7 @@ import (
 )
 
 // classes are the classes of a token, as bits.
-type classes [3]uint64
+type classes [5]uint64
 
 //go:noinline
 func (c *classes) put(n int) { c[n>>6] |= 1 << (n & 63) }
@@ -21,11 +21,18 @@ func (c *classes) put(n int) { c[n>>6] |= 1 << (n & 63) }
 func (c classes) has(n int) bool { return c[n>>6]&(1<<(n&63)) != 0 }
 
 //go:noinline
-func (c *classes) or(d classes)      { c[0] |= d[0]; c[1] |= d[1]; c[2] |= d[2] }
-func (c classes) any(d classes) bool { return c[0]&d[0]|c[1]&d[1]|c[2]&d[2] != 0 }
+func (c *classes) or(d classes) {
+	for i := range d {
+		c[i] |= d[i]
+	}
+}
+
+func (c classes) any(d classes) bool {
+	return c[0]&d[0]|c[1]&d[1]|c[2]&d[2]|c[3]&d[3]|c[4]&d[4] != 0
+}
 
 //go:noinline
-func (c classes) none() bool { return c[0]|c[1]|c[2] == 0 }
+func (c classes) none() bool { return c == classes{} }
 
 // A token is a word, a path, an address or an option in prose.
 type token struct {
