@@ -309,7 +309,7 @@ const (
 // resolve reads a text again as programs hand it on: the strings of frontmatter and of data without their escapes, prose without entities.
 // Lines stay what they are.
 func (s *scan) resolve(name string, text []byte) {
-	ext := strings.ToLower(path.Ext(name))
+	ext := extension(name)
 	quoted, data := text, values.has(ext)
 	if !data {
 		quoted = nil
@@ -386,14 +386,16 @@ func escape(text []byte) (rune, int) {
 	return 0, 0
 }
 
-// runs reads a decoded text as commands.
-func (s *scan) runs(text []byte) {
+// runs reads a text as commands: one with the name of a script or a document as such, what was decoded as a script. Markup is none.
+func (s *scan) runs(as string, text []byte) {
 	if len(text) > audit.MaxFileBytes || bytes.IndexByte(text, ' ') < 0 {
 		return
 	}
 	path := s.path
 	name := "decoded.sh"
-	if bytes.Contains(text, []byte("import ")) || bytes.Contains(text, []byte("def ")) {
+	if as != "decoded.md" {
+		name = as
+	} else if bytes.Contains(text, []byte("import ")) || bytes.Contains(text, []byte("def ")) {
 		name = "decoded.py"
 	}
 	f := []audit.File{{Path: name, Data: text}}
@@ -405,6 +407,11 @@ func (s *scan) runs(text []byte) {
 		commands[i].File = path
 	}
 	s.trace(commands)
-	s.flow(f[0], path)
+	if as == "decoded.md" && !bytes.Contains(text, []byte("</")) || remarked.has(extension(as)) {
+		s.flow(f[0], path)
+	}
 	s.asks, s.path = was, path
 }
+
+// extension is the end of a name, in lower case.
+func extension(name string) string { return strings.ToLower(path.Ext(name)) }

@@ -146,7 +146,7 @@ func (s *scan) fetchRun(hosts []hostClass, line int, prose bool, text string) {
 			severity = Medium
 		}
 	}
-	if len(s.decoded) > 0 {
+	if slices.ContainsFunc(s.decoded, func(how string) bool { return how != "archive" }) {
 		severity = High
 	}
 	s.add("AUD-FETCH-RUN", severity, line, 0, what, text)
@@ -362,6 +362,9 @@ func (s *scan) sends(c audit.Command, name string, args []string, input [][]stri
 	severity := High
 	for _, h := range hosts {
 		to = h.name
+		if c.Prose && h.class.has(s.rules.class.place) {
+			severity = Medium
+		}
 	}
 	s.add("AUD-EXFILTRATE", severity, c.Line, 0, "sends "+secret+" to "+to, strings.Join(c.Words, " "))
 }
@@ -379,7 +382,7 @@ func (s *scan) isSecret(p string) bool {
 //	program  = "run" severity [ "~" ] names { need } ":" message  ; "~" is one lower in Markdown
 //	names    = name { "|" name }                                  ; "*" is any, and the rest of a name
 //	need     = [ "!" ] part { "|" part }                          ; an argument has one of the parts, or with "!" none is it
-//	part     = [ "=" ] text                                       ; with "=" it is the argument
+//	part     = [ "=" ] text | "?"                                 ; with "=" it is the argument; "?" is one that is computed
 type program struct {
 	rule     *Rule
 	severity Severity
@@ -412,7 +415,7 @@ func (p *program) is(name string, args []string) bool {
 		for _, part := range strings.Split(need, "|") {
 			whole, equal := strings.CutPrefix(part, "=")
 			for _, a := range args {
-				if a = strings.ToLower(a); (equal || not) && a == whole || !equal && !not && strings.Contains(a, part) {
+				if a = strings.ToLower(a); (equal || not) && a == whole || !equal && !not && strings.Contains(a, part) || part == "?" && strings.IndexByte(a, 0) >= 0 {
 					has = true
 				}
 			}
@@ -429,12 +432,25 @@ func (s *scan) command(c audit.Command, name string, args []string, line string)
 	for i := range s.rules.programs {
 		if p := &s.rules.programs[i]; p.is(name, args) {
 			severity := p.severity
+			if name == "git" && ownHooks(args) {
+				severity = Medium
+			}
 			if c.Prose && p.lower {
 				severity = severity.lower(1)
 			}
 			s.add(p.rule.ID, severity, c.Line, 0, p.message, line)
 		}
 	}
+}
+
+// ownHooks reports whether git is told to take hooks from a folder of the repository that it works in, for that repository alone.
+func ownHooks(args []string) bool {
+	n := len(args)
+	if n < 2 || !strings.EqualFold(args[n-2], "core.hookspath") || slices.Contains(args, "--global") || slices.Contains(args, "--system") {
+		return false
+	}
+	dir := args[n-1]
+	return dir != "" && !strings.ContainsAny(dir[:1], "/~$") && !strings.Contains(dir, "..") && strings.IndexByte(dir, 0) < 0
 }
 
 // flows judges what scripts do with what they read.
@@ -502,12 +518,18 @@ func (s *scan) flow(f audit.File, at string) {
 		if shell && flow.from == flow.to && !sentences(lines[flow.to-1]) {
 			continue // commands are judged by their words
 		}
-		s.add("AUD-EXFILTRATE", High, flow.to, 0, "sends what it reads from "+secret[flow.from]+" to "+hostName(sinks[flow.sink]), row(lines, flow.to))
+		s.add("AUD-EXFILTRATE", s.toHost(sinks[flow.sink]), flow.to, 0, "sends what it reads from "+secret[flow.from]+" to "+hostName(sinks[flow.sink]), row(lines, flow.to))
 	}
 	for _, flow := range tainted(lines, whole, sinks, true) {
-		s.add("AUD-EXFILTRATE", High, flow.to, 0, "sends all variables of the environment to "+hostName(sinks[flow.sink]), row(lines, flow.to))
+		s.add("AUD-EXFILTRATE", s.toHost(sinks[flow.sink]), flow.to, 0, "sends all variables of the environment to "+hostName(sinks[flow.sink]), row(lines, flow.to))
 	}
-	for _, flow := range tainted(lines, sinks, runs, false) {
+	fetched := maps.Clone(sinks)
+	for line, host := range sinks {
+		if host != "*" && !fetches(lines[line-1]) {
+			delete(fetched, line) // it only names an address
+		}
+	}
+	for _, flow := range tainted(lines, fetched, runs, false) {
 		host := sinks[flow.from]
 		hosts := s.hostsIn([]string{"https://" + host})
 		if host == "*" {
@@ -544,11 +566,33 @@ func readsSecret(l []byte) string {
 	return ""
 }
 
-// isWhole reports whether a line takes the whole environment as a value, and does not only hand it on.
+// isWhole reports whether a line takes the whole environment as a value, and does not only hand it on or read one variable of it.
 func isWhole(line string) bool {
-	lower := strings.ToLower(line)
+	lower := oneVariable.Replace(strings.ToLower(line))
 	for _, part := range []string{"environ", ".env", "printenv", "$(env)", "`env`", "env |", "stringify(", "dumps(", "urlencode(", "entries(", "b64encode(", "urlsearchparams("} {
 		if strings.Contains(lower, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// oneVariable takes out what reads or sets one variable of the environment, whose name is computed.
+var oneVariable = strings.NewReplacer("environ.get(", "(", "environ[", "[", "environ.setdefault(", "(", "environ.pop(", "(", "process.env[", "[", "import.meta.env[", "[")
+
+// toHost is how bad it is to send credentials to a host: not high if it is this machine, or stands for one in documentation.
+func (s *scan) toHost(host string) Severity {
+	if host != "*" && s.rules.address(host).has(s.rules.class.place) {
+		return Medium
+	}
+	return High
+}
+
+// fetches reports whether a line of code calls something that gets data from a host.
+func fetches(l []byte) bool {
+	l = bytes.ToLower(l[:min(len(l), 4096)])
+	for _, part := range []string{"get(", "fetch", "urlopen", "request", "post(", "curl", "wget", "download", "invoke-", "iwr ", "irm ", "webclient", "import(", "open(", "retrieve", "axios", "got(", "http.", "https."} {
+		if bytes.Contains(l, []byte(part)) {
 			return true
 		}
 	}
@@ -608,12 +652,16 @@ func (s *scan) writes(p string, line int) {
 // shells finds a shell that is given to another machine.
 func (s *scan) shells(f audit.File, lines [][]byte) {
 	dup, socket, shell, at := false, false, false, 0
-	for i, l := range lines {
-		if bytes.Contains(l, []byte("/dev/tcp/")) && (bytes.Contains(l, []byte("sh -i")) || bytes.Contains(l, []byte("exec ")) || bytes.Contains(l, []byte(">&")) && bytes.Contains(l, []byte("sh"))) {
-			s.add("AUD-REVERSE-SHELL", High, i+1, 0, "gives a shell to another machine", string(l))
+	for n, l := range lines {
+		if i := bytes.Index(l, []byte("/dev/tcp/")); i >= 0 && hosted(l[i+9:]) && (bytes.Contains(l, []byte("sh -i")) || bytes.Contains(l, []byte("exec ")) || bytes.Contains(l, []byte(">&")) && bytes.Contains(l, []byte("sh"))) {
+			severity := High
+			if host, _, _ := strings.Cut(strings.ToLower(string(l[i+9:min(len(l), i+99)])), "/"); extension(f.Path) == ".md" && s.rules.address(host).has(s.rules.class.place) {
+				severity = Medium // documentation, whose host stands for one
+			}
+			s.add("AUD-REVERSE-SHELL", severity, n+1, 0, "gives a shell to another machine", string(l))
 		}
 		if bytes.Contains(l, []byte("dup2(")) {
-			dup, at = true, i+1
+			dup, at = true, n+1
 		}
 		socket = socket || bytes.Contains(l, []byte("socket"))
 		shell = shell || bytes.Contains(l, []byte("/bin/sh")) || bytes.Contains(l, []byte("/bin/bash")) || bytes.Contains(l, []byte("pty.spawn")) || bytes.Contains(l, []byte("cmd.exe"))
@@ -623,69 +671,137 @@ func (s *scan) shells(f audit.File, lines [][]byte) {
 	}
 }
 
+// hosted reports whether a host may stand at the start of l, and not the end of a pattern or a string.
+func hosted(l []byte) bool {
+	return len(l) > 0 && (identifier(l[0]) || bytes.IndexByte([]byte("${<%["), l[0]) >= 0 || l[0] == '"' && len(l) > 1 && l[1] == '$')
+}
+
 // A taint is a flow from a line to a line, and the sink that it ends in.
 type taint struct{ from, to, sink int }
 
 // maxStatement is how many lines a call has.
 const maxStatement = 24
 
-// tainted follows values from lines to lines through assignments, by the names of variables and of functions that return them.
+// A scope is the body of a function, by the place where it starts. Scope 0 is the file.
+type scope struct{ id, indent int }
+
+// A value is a variable of a scope, or with scope 0 one of the file, a function that returns it, or a field, whose name starts with a dot.
+type value struct {
+	name  string
+	scope int
+}
+
+// followed is the lines that values are from which are followed.
+type followed map[value]int
+
+// maxValues is how many of them there are.
+const maxValues = 256
+
+func (v followed) put(name string, scope, from int) {
+	if _, ok := v[value{name, scope}]; !ok && len(v) < maxValues {
+		v[value{name, scope}] = from
+	}
+}
+
+// tainted follows values from lines to lines through assignments, by the names of variables, of fields, of functions that return them
+// and of parameters that they are given for. A variable of a function is not that of another with its name.
 // Bare values are whole: a member of one is another value.
 func tainted(lines [][]byte, sources, sinks map[int]string, bare bool) (out []taint) {
 	if len(sources) == 0 || len(sinks) == 0 {
 		return nil
 	}
-	names := map[string]int{} // that hold the value, and the line that it is from
-	for range 2 {
-		function := ""
+	names := followed{}
+	type function struct {
+		id     int
+		params []string
+	}
+	functions := map[string]function{}
+	handles := map[string]int{} // that speak to a host, and the line that opened them
+	for range 3 {
+		within := []scope{{}}
+		name, last := "", 0
 		sink, left, depth := 0, 0, 0
 		for i, l := range lines {
 			if len(l) > 4096 {
 				l = l[:4096]
 			}
 			n := i + 1
-			if name := defines(l); name != "" {
-				function = name
+			if indent := len(l) - len(bytes.TrimLeft(l, " \t")); indent < len(l) {
+				for len(within) > 1 && indent <= within[len(within)-1].indent && l[indent] != ')' {
+					within = within[:len(within)-1]
+				}
+				if called := defines(l); called != "" {
+					name, last = called, n
+					if len(within) < 16 {
+						within = append(within, scope{n, indent})
+					}
+					if len(functions) < maxValues {
+						functions[name] = function{last, parameters(l)}
+					}
+				}
 			}
-			from := 0
+			inner := within[len(within)-1].id
+			from, at := 0, 0
 			if sources[n] != "" {
 				from = n
+				if sources[n] != "*" && !bytes.Contains(l, []byte("://")) { // what it reads may be an argument
+					at = len(l)
+				}
 			} else if len(names) > 0 {
-				from = mentions(l, names, bare)
+				from, at = mentions(l, names, within, bare)
 			}
 			if sinks[n] != "" {
 				sink, left, depth = n, maxStatement, 0
 			}
+			flows := func(sink int) {
+				if !slices.ContainsFunc(out, func(t taint) bool { return t.sink == sink }) && len(out) < maxFindings {
+					out = append(out, taint{from, n, sink})
+				}
+			}
 			if sink > 0 {
 				if from > 0 && !(from == n && sources[n] != "" && sink == n && sources[n] == sinks[n]) {
-					if !slices.ContainsFunc(out, func(t taint) bool { return t.sink == sink }) && len(out) < maxFindings {
-						out = append(out, taint{from, n, sink})
-					}
+					flows(sink)
 				}
 				depth += bytes.Count(l, []byte("(")) + bytes.Count(l, []byte("{")) - bytes.Count(l, []byte(")")) - bytes.Count(l, []byte("}"))
+				if sinks[n] != "" && len(handles) < maxValues {
+					for _, h := range assigns(l) {
+						handles[h] = n
+					}
+				}
 				if left--; depth <= 0 || left == 0 {
 					sink = 0
 				}
 			}
-			if from > 0 {
-				for _, name := range assigns(l) {
-					if len(names) < 256 {
-						if _, ok := names[name]; !ok {
-							names[name] = from
-						}
+			if from == 0 {
+				continue
+			}
+			if h, ok := handles[receiver(l)]; ok && from != n {
+				flows(h)
+			}
+			for _, one := range assigns(l) {
+				if one != "" && one[0] == '.' {
+					names.put(one, 0, from)
+				} else {
+					names.put(one, inner, from)
+				}
+			}
+			for _, f := range called(l[:at]) {
+				if f, ok := functions[f]; ok {
+					for _, p := range f.params {
+						names.put(p, f.id, from)
 					}
 				}
-				if function != "" && bytes.Contains(l, []byte("return ")) {
-					names[function] = from
-				}
+			}
+			if inner == last && last > 0 && bytes.Contains(l, []byte("return ")) {
+				names.put(name, 0, from)
 			}
 		}
 	}
 	return out
 }
 
-// mentions is the line that a value in names is from which l has, 0 for none.
-func mentions(l []byte, names map[string]int, bare bool) int {
+// mentions is the line that a value is from which l has, 0 for none, and where l has it. Within are the scopes of l.
+func mentions(l []byte, names followed, within []scope, bare bool) (from, at int) {
 	for i := 0; i < len(l); {
 		if !identifier(l[i]) {
 			i++
@@ -695,11 +811,65 @@ func mentions(l []byte, names map[string]int, bare bool) int {
 		for i < len(l) && identifier(l[i]) {
 			i++
 		}
-		if from, ok := names[string(l[start:i])]; ok && !(bare && !serialised(l[:start])) && !(bare && i < len(l) && (l[i] == '.' || l[i] == '[' || l[i] == '?' || l[i] == ':' || l[i] == '=') || start > 0 && l[start-1] == '.' && bare) {
-			return from
+		from, ok := names.of(l[:i], start, within)
+		if ok && !(bare && !serialised(l[:start])) && !(bare && i < len(l) && (l[i] == '.' || l[i] == '[' || l[i] == '?' || l[i] == ':' || l[i] == '=') || start > 0 && l[start-1] == '.' && bare) {
+			return from, start
 		}
 	}
-	return 0
+	return 0, 0
+}
+
+// of looks up the name at the end of l, which starts at a byte: a field, or a variable of one of the scopes.
+func (v followed) of(l []byte, start int, within []scope) (from int, ok bool) {
+	if start > 0 && l[start-1] == '.' {
+		if from, ok = v[value{string(l[start-1:]), 0}]; ok {
+			return from, true
+		}
+	}
+	for _, s := range within {
+		if from, ok = v[value{string(l[start:]), s.id}]; ok {
+			return from, true
+		}
+	}
+	return 0, false
+}
+
+// called are the names of the functions whose calls open in l.
+func called(l []byte) (out []string) {
+	for at := 0; len(out) < 16; {
+		i := bytes.IndexByte(l[at:], '(')
+		if i < 0 {
+			return out
+		}
+		at += i
+		if name := lastName(string(l[max(at-80, 0):at])); name != "" {
+			out = append(out, name)
+		}
+		at++
+	}
+	return out
+}
+
+// parameters are the names of the parameters of the function that a line defines.
+func parameters(l []byte) (out []string) {
+	_, rest, _ := strings.Cut(string(l[:min(len(l), 1000)]), "(")
+	for part := range strings.SplitSeq(rest, ",") {
+		fields := strings.FieldsFunc(part, func(r rune) bool { return r >= 128 || !identifier(byte(r)) })
+		if len(fields) > 0 && len(out) < 16 {
+			out = append(out, fields[0])
+		}
+	}
+	return out
+}
+
+// receiver is what a line calls a method of that sends what it is given: r in r.write(data).
+func receiver(l []byte) string {
+	for _, call := range []string{".write(", ".end(", ".send(", ".sendall("} {
+		if i := bytes.Index(l, []byte(call)); i > 0 {
+			return lastName(string(l[max(i-80, 0):i]))
+		}
+	}
+	return ""
 }
 
 // serialised reports whether what follows is no argument, or one of a call that writes it out as a whole.
@@ -756,6 +926,9 @@ func assigns(l []byte) (out []string) {
 	}
 	for _, part := range strings.Split(left, ",") {
 		if name := lastName(part); name != "" {
+			if strings.HasSuffix(strings.TrimSpace(part), "."+name) {
+				name = "." + name // a field
+			}
 			out = append(out, name)
 		}
 	}

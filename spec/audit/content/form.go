@@ -338,7 +338,7 @@ func (s *scan) entry(name string, data []byte, depth int) {
 		return
 	}
 	if text, ok := asText(data); ok {
-		s.inner(1, "archive", text)
+		s.within(1, "archive", name, text)
 	}
 }
 

@@ -3,6 +3,8 @@ package content
 import (
 	"bytes"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -12,16 +14,23 @@ func (s *scan) hidden(text []byte, written bool) {
 	if s.line > 0 && len(s.decoded) > 0 {
 		return // what was decoded is shown as it is
 	}
+	mixed := sync.OnceValue(func() bool { return reorders(text) })
 	for _, h := range skill.FindHidden(text) {
 		switch h.Kind {
 		case skill.Carries:
+			if run := string(text[h.Offset:min(h.Offset+3*h.Count, len(text))]); h.Count <= 3 && strings.Trim(run, "\ufe0f") == "" { // an emoji that is marked as one twice
+				s.add("AUD-ZERO-WIDTH", Low, h.Line, h.Column, h.String(), around(text, h.Offset))
+				continue
+			}
 			s.add("AUD-HIDDEN-TEXT", Refuse, h.Line, h.Column, h.String(), h.Text)
 			if len(h.Text) > 3 {
 				s.inner(h.Line, "invisible characters", []byte(h.Text))
 			}
 		case skill.Reorders:
 			severity := Refuse
-			if written { // people see the escape, and who shows the value does not
+			if leftToRight(text[h.Offset:min(h.Offset+3*h.Count, len(text))]) && !mixed() {
+				severity = Low // all goes from left to right, with it and without
+			} else if written { // people see the escape, and who shows the value does not
 				severity = Medium
 			}
 			s.add("AUD-REORDERED-TEXT", severity, h.Line, h.Column, h.String(), around(text, h.Offset))
@@ -30,6 +39,15 @@ func (s *scan) hidden(text []byte, written bool) {
 		}
 	}
 }
+
+// leftToRight reports whether text starts with an embedding or an isolate of what is written from left to right, or the end of one.
+func leftToRight(text []byte) bool {
+	q, _ := utf8.DecodeRune(text)
+	return q == 0x202a || q == 0x202c || q == 0x2066 || q == 0x2069
+}
+
+// reorders reports whether a text has characters that make it be shown in another order than it is read.
+func reorders(text []byte) bool { return bytes.ContainsAny(text, "\u202b\u202d\u202e\u2067\u2068") }
 
 // around is the text of the line around a byte.
 func around(text []byte, at int) string {
@@ -44,7 +62,10 @@ func around(text []byte, at int) string {
 }
 
 // inner reads a text that was hidden in a line of another.
-func (s *scan) inner(line int, how string, text []byte) {
+func (s *scan) inner(line int, how string, text []byte) { s.within(line, how, "decoded.md", text) }
+
+// within reads a text with a name that was in a line of another.
+func (s *scan) within(line int, how, name string, text []byte) {
 	if len(s.decoded) >= maxDecoded {
 		return
 	}
@@ -53,8 +74,8 @@ func (s *scan) inner(line int, how string, text []byte) {
 		s.line = line
 	}
 	s.decoded = append(s.decoded, how)
-	s.says("decoded.md", text)
-	s.runs(text)
-	s.encoded("decoded.md", text)
+	s.says(name, text)
+	s.runs(name, text)
+	s.encoded(name, text)
 	s.line, s.decoded = outer, s.decoded[:was]
 }

@@ -415,6 +415,7 @@ func (p *speech) judge(toks []token) {
 			case closed && bracket >= 0: // a negation goes on behind an aside
 				until, who, bracket = outside+i-bracket, 0, -1
 			case !closed && t.flags&quoted != 0 && i < until: // and is that of the examples in it
+				bracket, outside = i, until
 				until = i + 10
 			default:
 				bracket, outside = i, until

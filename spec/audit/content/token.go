@@ -408,6 +408,10 @@ func (r *reader) thing(s []byte, from, to int) {
 		r.add(c, from, to)
 		return
 	}
+	if bytes.HasPrefix(lower, []byte("--")) && bytes.IndexByte(lower[2:], '-') > 0 { // an option is no order
+		r.add(classes{}, from, to)
+		return
+	}
 	words := false
 	for start := 0; start <= len(lower); {
 		end := start
@@ -439,7 +443,10 @@ func (s *ruleSet) address(rest string) (c classes) {
 	} else if port != "" && port != "443" && port != "80" && port != "8080" && c.none() && strings.Trim(port, "0123456789") == "" && len(port) == 4 && port[0] == '4' {
 		c.put(s.class.ip) // 4444 and its like
 	}
-	if strings.ContainsAny(host, "<>{}$[]") || strings.Contains(host, "your") || strings.Contains(host, "example") {
+	if strings.IndexByte(name, '.') < 0 && len(name) > 1 && c.none() && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" {
+		c.put(s.class.place) // it is in no public network
+	}
+	if host == "" || strings.ContainsAny(host, "<>{}$[]") || strings.Contains(host, "your") || strings.Contains(host, "example") {
 		c.put(s.class.place)
 	}
 	path, _, _ = strings.Cut(path, "?")
