@@ -372,7 +372,9 @@ func (p *speech) remark1(row []byte, start, to int) {
 func (p *speech) sentence(toks []token) {
 	var all classes
 	for i := range toks {
-		all.or(toks[i].classes)
+		for k, part := range &toks[i].classes {
+			all[k] |= part
+		}
 	}
 	p.words += len(toks)
 	p.foreign = p.foreign || all.has(p.set.class.foreign)

@@ -459,11 +459,13 @@ func (s *ruleSet) address(rest string) (c classes) {
 func (s *ruleSet) hostOf(host, path string) (c classes) {
 	first, _, _ := strings.Cut(path, "/")
 	second, _, _ := strings.Cut(strings.TrimPrefix(path[len(first):], "/"), "/")
+	var room [256]byte
 	for {
-		for _, name := range []string{host, host + "/" + first, host + "/" + second} {
-			if i, ok := s.words["@"+name]; ok {
-				c.or(s.sets[i])
-			}
+		key := append(append(room[:0], '@'), host...)
+		s.named(key, &c)
+		if path != "" {
+			s.named(append(append(key, '/'), first...), &c)
+			s.named(append(append(key, '/'), second...), &c)
 		}
 		_, parent, ok := strings.Cut(host, ".")
 		if !ok || !c.none() {
@@ -489,11 +491,17 @@ func numeric(host string) bool {
 // ending is the classes of the extension of a name.
 func (s *ruleSet) ending(name string) (c classes) {
 	if i := strings.LastIndexByte(name, '.'); i > 0 && len(name)-i < 11 {
-		if n, ok := s.words["@"+name[i:]]; ok {
-			c.or(s.sets[n])
-		}
+		var room [16]byte
+		s.named(append(append(room[:0], '@'), name[i:]...), &c)
 	}
 	return c
+}
+
+// named adds the classes of a key to c.
+func (s *ruleSet) named(key []byte, c *classes) {
+	if i, ok := s.words[string(key)]; ok {
+		c.or(s.sets[i])
+	}
 }
 
 // thing is the classes of a path, a name or an option.
@@ -508,13 +516,15 @@ func (s *ruleSet) thing(name string) (c classes) {
 	if strings.HasPrefix(name, "~") || strings.HasPrefix(name, "$home") {
 		c.put(s.class.homepath)
 	}
+	var room [256]byte
 	before := ""
 	for rest := name; ; {
 		var one string
 		one, rest, _ = strings.Cut(rest, "/")
-		for _, key := range []string{"@" + one, "@" + before + "/" + one} {
-			if i, ok := s.words[key]; ok {
-				c.or(s.sets[i])
+		if one != "" {
+			s.named(append(append(room[:0], '@'), one...), &c)
+			if before != "" {
+				s.named(append(append(append(append(room[:0], '@'), before...), '/'), one...), &c)
 			}
 		}
 		before = one
