@@ -12,7 +12,7 @@ import (
 
 const (
 	fetchers  list = " curl wget iwr irm invoke-webrequest invoke-restmethod fetch aria2c http https xh lynx nc ncat start-bitstransfer "
-	runners   list = " sh bash zsh dash ksh ash fish python3 node deno bun perl ruby php pwsh osascript eval source . iex invoke-expression lua tclsh "
+	runners   list = " sh bash zsh dash ksh ash fish python3 node deno bun perl ruby php pwsh osascript eval source . iex invoke-expression lua tclsh start-process saps "
 	senders   list = " curl wget nc ncat netcat socat scp sftp ftp rsync iwr irm invoke-webrequest invoke-restmethod http https xh mail sendmail telnet websocat "
 	dumps     list = " env printenv set export declare history fc "
 	codeFlags list = " -c -e -lc -ec -r -m --eval -command --version -ne -pe -n -p -V --help -h "
@@ -21,7 +21,9 @@ const (
 // trace judges the commands that audit has read.
 func (s *scan) trace(commands []audit.Command) {
 	got := map[[2]string]download{} // what was downloaded, by file and name
-	var last audit.Command          // that fetched something
+	bad := map[string]download{}    // by name, from a host that nobody answers for
+	gives, takes := s.pipes(commands)
+	var last audit.Command // that fetched something
 	for _, c := range commands {
 		s.path = c.File
 		switch strings.ToLower(path.Ext(c.File)) {
@@ -32,6 +34,9 @@ func (s *scan) trace(commands []audit.Command) {
 		line := strings.Join(c.Words, " ")
 		args := c.Words[1:]
 		if len(c.Input) > 0 {
+			if slices.ContainsFunc(c.Words, takes.names) && slices.ContainsFunc(slices.Concat(c.Input...), gives.names) {
+				s.add("AUD-EXFILTRATE", High, c.Line, 0, "hands what one script reads from a file of credentials to one that sends it", line)
+			}
 			s.fed(c, name, args)
 			continue
 		}
@@ -46,7 +51,13 @@ func (s *scan) trace(commands []audit.Command) {
 		}
 		if fetchers.has(name) {
 			for _, out := range outputs(name, args) {
-				got[[2]string{c.File, out}] = download{c.Line, line, s.hostsIn(args)}
+				d := download{c.Line, line, s.hostsIn(args)}
+				got[[2]string{c.File, out}] = d
+				for _, h := range d.hosts {
+					if h.class.has(s.rules.class.ip) || h.class.has(s.rules.class.drop) {
+						bad[out] = d
+					}
+				}
 			}
 			s.sends(c, name, args, nil)
 			last = c
@@ -58,7 +69,7 @@ func (s *scan) trace(commands []audit.Command) {
 		if runners.has(name) && len(args) > 0 {
 			for _, a := range args {
 				if !strings.HasPrefix(a, "-") {
-					run = path.Base(strings.ToLower(a))
+					run = fileBase(a)
 					break
 				}
 			}
@@ -66,8 +77,33 @@ func (s *scan) trace(commands []audit.Command) {
 		if d, ok := got[[2]string{c.File, run}]; ok && c.Line >= d.line && c.Line-d.line < 40 && (run != "" && !fetchers.has(name)) && name != "tar" && name != "unzip" && (runners.has(name) || name == run) {
 			s.fetchRun(d.hosts, c.Line, c.Prose, d.text+"; "+line)
 		}
+		if d, ok := bad[run]; ok && run != "" && !fetchers.has(name) && (runners.has(name) || name == run) && !c.Prose {
+			s.fetchRun(d.hosts, c.Line, c.Prose, d.text+"; "+line)
+		}
 		s.command(c, name, args, line)
 	}
+}
+
+// scriptNames are the names of scripts of a skill.
+type scriptNames map[string]bool
+
+// names reports whether a word is the path of one of them.
+func (s scriptNames) names(word string) bool { return s[fileBase(word)] }
+
+// pipes are the scripts that print a file of credentials, and those that send what they are given.
+func (s *scan) pipes(commands []audit.Command) (gives, takes scriptNames) {
+	gives, takes = scriptNames{}, scriptNames{}
+	for _, c := range commands {
+		name, args := strings.ToLower(c.Words[0]), c.Words[1:]
+		switch {
+		case len(c.Input) > 0 || strings.HasSuffix(strings.ToLower(c.File), ".md"):
+		case senders.has(name) && slices.ContainsFunc(args, func(a string) bool { return strings.HasSuffix(a, "@-") }):
+			takes[fileBase(c.File)] = true
+		case (name == "cat" || name == "base64" || name == "tar" || name == "gzip" || name == "xxd") && slices.ContainsFunc(args, s.isSecret):
+			gives[fileBase(c.File)] = true
+		}
+	}
+	return gives, takes
 }
 
 type download struct {
@@ -82,7 +118,7 @@ func outputs(name string, args []string) (out []string) {
 	for i, a := range args {
 		switch {
 		case (a == "-o" || a == "--output" || a == "-O" && name == "wget" || a == "-OutFile" || a == "-outfile") && i+1 < len(args):
-			return []string{path.Base(strings.ToLower(args[i+1]))}
+			return []string{fileBase(args[i+1])}
 		case strings.HasPrefix(a, "-") && strings.Contains(a, "O"):
 			remote = true
 		}
@@ -90,12 +126,15 @@ func outputs(name string, args []string) (out []string) {
 	if remote {
 		for _, a := range args {
 			if strings.Contains(a, "/") && !strings.HasPrefix(a, "-") {
-				out = append(out, path.Base(strings.ToLower(a)))
+				out = append(out, fileBase(a))
 			}
 		}
 	}
 	return out
 }
+
+// fileBase is the name of a file at the end of a path of any system, in lower case.
+func fileBase(p string) string { return path.Base(strings.ToLower(strings.ReplaceAll(p, `\`, "/"))) }
 
 // A hostClass is what is known of a host that is spoken to.
 type hostClass struct {
@@ -281,9 +320,10 @@ func (s *scan) links(text []byte) {
 		}
 		at += i + 2
 		url := string(text[at:min(at+1000, len(text))])
-		if end := strings.IndexAny(url, ")\n"); end >= 0 {
+		if end := strings.IndexByte(url, ')'); end >= 0 {
 			url = url[:end]
 		}
+		url, _, _ = strings.Cut(url, "\n\n")
 		_, address, _ := strings.Cut(url, "://")
 		query := strings.IndexAny(address, "?{$<")
 		if query < 0 || !strings.ContainsAny(address[query:], "{$<") || s.rules.address(strings.ToLower(address[:query])).has(s.rules.class.known) {
@@ -501,9 +541,24 @@ func (s *scan) flow(f audit.File, at string) {
 		}
 	}
 	s.shells(f, lines)
+	unread := others.has(extension(f.Path))
 	for i, l := range lines {
 		if what := readsSecret(l); what != "" && secret[i+1] == "" {
 			secret[i+1] = what
+		}
+		if bytes.Contains(l, []byte("with hidden answer")) {
+			secret[i+1] = "a password that it asks for"
+		}
+		if host := requested(l); host != "" && sinks[i+1] == "" {
+			sinks[i+1] = host
+		}
+		if unread {
+			if delete(runs, i+1); runsText(l) {
+				runs[i+1] = "code"
+			}
+		}
+		if runs[i+1] != "" && decodes(l) {
+			s.add("AUD-DECODE-RUN", High, i+1, 0, "runs what it decodes", string(l[:min(len(l), 4*maxEvidence)]))
 		}
 	}
 	if len(sinks) == 0 {
@@ -546,7 +601,7 @@ func (s *scan) flow(f audit.File, at string) {
 // Parts of the names of files with credentials, and of calls that read files, where the start of a path is computed.
 var (
 	secretParts = [][]byte{[]byte("/.ssh/"), []byte(".ssh/id_"), []byte("id_rsa"), []byte("id_ed25519"), []byte(".aws/credentials"), []byte(".netrc"), []byte("/.npmrc"), []byte(".git-credentials"), []byte(".docker/config.json"), []byte(".kube/config"), []byte("/etc/shadow"), []byte(".gnupg"), []byte("wallet.dat")}
-	readParts   = [][]byte{[]byte("open("), []byte("readFile"), []byte("ReadFile"), []byte("read_text"), []byte("read_bytes"), []byte("ReadStream"), []byte("Get-Content"), []byte("ReadAllText")}
+	readParts   = [][]byte{[]byte("open("), []byte("readFile"), []byte("ReadFile"), []byte("read_text"), []byte("read_bytes"), []byte("ReadStream"), []byte("Get-Content"), []byte("ReadAllText"), []byte("File.read"), []byte("IO.read"), []byte("file_get_contents"), []byte("read_to_string"), []byte("slurp")}
 )
 
 // readsSecret is the part of a path of credentials that a line of code reads, "" if it reads none.
@@ -554,7 +609,12 @@ func readsSecret(l []byte) string {
 	if len(l) > 4096 {
 		l = l[:4096]
 	}
+	// A path of credentials that is put together is read where it is used.
+	joined := bytes.IndexByte(l, '=') > 0 && (bytes.Contains(l, []byte("getenv(")) || bytes.Contains(l, []byte("ENV[")))
 	for _, part := range secretParts {
+		if joined && bytes.Contains(l, part) && !bytes.Contains(l, []byte(".pub")) {
+			return string(part)
+		}
 		if bytes.Contains(l, part) && !bytes.Contains(l, []byte(".pub")) && !bytes.Contains(l, []byte("known_hosts")) {
 			for _, read := range readParts {
 				if bytes.Contains(l, read) {
@@ -579,6 +639,39 @@ func isWhole(line string) bool {
 
 // oneVariable takes out what reads or sets one variable of the environment, whose name is computed.
 var oneVariable = strings.NewReplacer("environ.get(", "(", "environ[", "[", "environ.setdefault(", "(", "environ.pop(", "(", "process.env[", "[", "import.meta.env[", "[")
+
+// others are the ends of scripts in languages that package audit does not read.
+const others list = " .rb .php .pl .pm .lua .applescript .scpt "
+
+// runsText reports whether a line of such a script runs a text as code or as a command.
+func runsText(l []byte) bool {
+	for _, part := range []string{"eval(", "eval $", "eval {", "instance_eval", "shell_exec(", "passthru(", "system(", "popen(", "loadstring(", "run script"} {
+		if bytes.Contains(l[:min(len(l), 4096)], []byte(part)) {
+			return true
+		}
+	}
+	return false
+}
+
+// decodes reports whether a line of code calls something that decodes or unpacks.
+func decodes(l []byte) bool {
+	for _, part := range []string{"b64decode(", "base64_decode(", "atob(", "fromhex(", "unhexlify(", "decompress(", "gzinflate(", "marshal.loads(", "'base64')", "\"base64\")", "decode64("} {
+		if bytes.Contains(l[:min(len(l), 1<<16)], []byte(part)) {
+			return true
+		}
+	}
+	return false
+}
+
+// requested is the host of a request whose options name it: hostname: 'a.dev'.
+func requested(l []byte) string {
+	_, rest, ok := bytes.Cut(l[:min(len(l), 4096)], []byte("hostname:"))
+	if rest = bytes.TrimLeft(rest, " "); !ok || !bytes.Contains(l, []byte("request(")) || len(rest) < 3 || rest[0] != '\'' && rest[0] != '"' {
+		return ""
+	}
+	host, _, _ := bytes.Cut(rest[1:], rest[:1])
+	return strings.ToLower(string(host))
+}
 
 // toHost is how bad it is to send credentials to a host: not high if it is this machine, or stands for one in documentation.
 func (s *scan) toHost(host string) Severity {
@@ -894,6 +987,11 @@ func assigns(l []byte) (out []string) {
 	text := string(bytes.TrimSpace(l))
 	if i := strings.Index(text, " as "); i > 0 && (strings.HasPrefix(text, "with ") || strings.HasPrefix(text, "async with ")) {
 		out = append(out, lastName(strings.TrimRight(text[i:], ": ")))
+	}
+	if rest, ok := strings.CutPrefix(text, "set "); ok { // AppleScript
+		if name, _, ok := strings.Cut(rest, " to "); ok {
+			return append(out, lastName(name))
+		}
 	}
 	for _, loop := range []string{"for ", "for (const ", "for (let "} {
 		if rest, ok := strings.CutPrefix(text, loop); ok {

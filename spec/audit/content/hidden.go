@@ -75,6 +75,7 @@ func (s *scan) within(line int, how, name string, text []byte) {
 	}
 	s.decoded = append(s.decoded, how)
 	s.says(name, text)
+	s.links(text)
 	s.runs(name, text)
 	s.encoded(name, text)
 	s.line, s.decoded = outer, s.decoded[:was]

@@ -71,17 +71,23 @@ func (s *ruleSet) readPhrase(r *Rule, fact, text string) phrase {
 			word = first
 			it.also.put(s.classOf(also))
 		}
+		var words []string // of the item, which are one class
 		for _, name := range strings.Split(word, "|") {
 			if name == strings.ToLower(name) {
-				class := s.classOf("'" + name)
-				s.join(name, class)
-				it.put(class)
+				words = append(words, name)
 				continue
 			}
 			if _, ok := s.names[name]; !ok {
 				panic("content: " + r.ID + " has no class " + name)
 			}
 			it.put(s.names[name])
+		}
+		if len(words) > 0 {
+			class := s.classOf("'" + strings.Join(words, "|"))
+			for _, w := range words {
+				s.join(w, class)
+			}
+			it.put(class)
 		}
 		if veto {
 			p.veto.or(it.classes)
@@ -334,6 +340,7 @@ func (p *speech) heading(from, to, level int) {
 // remarks reads the comments of code.
 func (p *speech) remarks() {
 	src := p.src
+	end := "" // of the comment of several lines that is open
 	for from := 0; from < len(src); {
 		to := from + bytes.IndexByte(src[from:], '\n')
 		next := to + 1
@@ -344,7 +351,26 @@ func (p *speech) remarks() {
 		for start < to && (src[start] == ' ' || src[start] == '\t') {
 			start++
 		}
-		p.remark1(src[start:to], start, to)
+		row := src[start:to]
+		switch {
+		case end == "":
+			p.remark1(row, start, to)
+			for _, mark := range [][2]string{{`"""`, `"""`}, {"'''", "'''"}, {"/*", "*/"}, {"=begin", "=end"}, {"<#", "#>"}} {
+				if rest, ok := bytes.CutPrefix(row, []byte(mark[0])); ok && !bytes.Contains(rest, []byte(mark[1])) {
+					end = mark[1]
+				}
+			}
+		case bytes.Contains(row, []byte(end)):
+			end = ""
+			p.flush()
+		case len(row) == 0:
+			p.flush()
+		default:
+			p.remark = true
+			p.quote1()
+			p.row(start, to)
+			p.remark = false
+		}
 		from = next
 	}
 }
@@ -552,7 +578,7 @@ func (p *speech) said(f *phrase, toks []token, first, last int) {
 	case aboutAttacks || inQuotes && example:
 		severity = severity.lower(1)
 	}
-	if p.test || p.remark {
+	if p.test || p.remark && !toks[0].has(p.set.class.agent) { // a comment that speaks to an agent is no comment
 		severity = severity.lower(1)
 	}
 	from, to := int(toks[first].from), int(toks[last].to)

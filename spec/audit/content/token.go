@@ -122,7 +122,11 @@ func (r *reader) punctuation(i, to int) int {
 	switch rest[0] {
 	case ',':
 		r.flags |= comma
-	case ';', '|', ':':
+	case ':':
+		if !r.code { // in code it stands between a key and its value
+			r.flags |= stop
+		}
+	case ';', '|':
 		r.flags |= stop
 	case '(', ')', '{', '}', '[', ']':
 		r.flags |= clause
