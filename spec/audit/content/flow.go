@@ -746,7 +746,7 @@ func (s *scan) writes(p string, line int) {
 func (s *scan) shells(f audit.File, lines [][]byte) {
 	dup, socket, shell, at := false, false, false, 0
 	for n, l := range lines {
-		if i := bytes.Index(l, []byte("/dev/tcp/")); i >= 0 && hosted(l[i+9:]) && (bytes.Contains(l, []byte("sh -i")) || bytes.Contains(l, []byte("exec ")) || bytes.Contains(l, []byte(">&")) && bytes.Contains(l, []byte("sh"))) {
+		if i := bytes.Index(l, []byte("/dev/tcp/")); i >= 0 && hosted(l[i+9:]) && !bytes.HasPrefix(l[i+9:], []byte("127.0.0.1")) && !bytes.HasPrefix(l[i+9:], []byte("localhost")) && (bytes.Contains(l, []byte("sh -i")) || bytes.Contains(l, []byte("exec ")) || bytes.Contains(l, []byte(">&")) && bytes.Contains(l, []byte("sh"))) {
 			severity := High
 			if host, _, _ := strings.Cut(strings.ToLower(string(l[i+9:min(len(l), i+99)])), "/"); extension(f.Path) == ".md" && s.rules.address(host).has(s.rules.class.place) {
 				severity = Medium // documentation, whose host stands for one

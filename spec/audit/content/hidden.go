@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/skill"
@@ -14,6 +15,7 @@ func (s *scan) hidden(text []byte, written bool) {
 	if s.line > 0 && len(s.decoded) > 0 {
 		return // what was decoded is shown as it is
 	}
+	rightToLeft := sync.OnceValue(func() bool { return isRightToLeft(text) })
 	mixed := sync.OnceValue(func() bool { return reorders(text) })
 	for _, h := range skill.FindHidden(text) {
 		switch h.Kind {
@@ -30,6 +32,8 @@ func (s *scan) hidden(text []byte, written bool) {
 			severity := Refuse
 			if leftToRight(text[h.Offset:min(h.Offset+3*h.Count, len(text))]) && !mixed() {
 				severity = Low // all goes from left to right, with it and without
+			} else if embeds(text[h.Offset:min(h.Offset+3*h.Count, len(text))]) && rightToLeft() {
+				severity = Low // the text is written from right to left
 			} else if written { // people see the escape, and who shows the value does not
 				severity = Medium
 			}
@@ -44,6 +48,23 @@ func (s *scan) hidden(text []byte, written bool) {
 func leftToRight(text []byte) bool {
 	q, _ := utf8.DecodeRune(text)
 	return q == 0x202a || q == 0x202c || q == 0x2066 || q == 0x2069
+}
+
+// embeds reports whether hidden characters are embeddings or isolates, and no overrides.
+func embeds(run []byte) bool { return !bytes.ContainsAny(run, "\u202d\u202e") }
+
+// isRightToLeft reports whether a text is written from right to left: so is one in three of its letters.
+func isRightToLeft(text []byte) bool {
+	right, left := 0, 0
+	for _, q := range string(text) {
+		switch {
+		case q|0x20 >= 'a' && q|0x20 <= 'z':
+			left++
+		case q >= 0x590 && q <= 0x8ff && unicode.IsLetter(q):
+			right++
+		}
+	}
+	return right*2 > left
 }
 
 // reorders reports whether a text has characters that make it be shown in another order than it is read.

@@ -433,7 +433,7 @@ func (p *speech) sentence(toks []token) {
 func (p *speech) judge(toks []token) {
 	c := &p.set.class
 	p.polarity = p.polarity[:0]
-	until, who, tells := 0, 0, 0
+	until, who, tells, cond := 0, 0, 0, -9
 	bracket, outside := -1, 0 // where a bracket opened, and how far the negation before it reached
 	told := false             // the clause has no subject, or the reader is it
 	for i := range toks {
@@ -455,6 +455,12 @@ func (p *speech) judge(toks []token) {
 		if t.flags&stop != 0 {
 			until, who, tells = 0, 0, 0
 		}
+		if t.flags&(comma|clause|stop) != 0 {
+			cond = -9
+		}
+		if t.has(c.cond) {
+			cond = i
+		}
 		if t.flags&comma != 0 {
 			who, tells = 0, 0
 			if t.has(c.goes) || t.has(c.you) {
@@ -475,6 +481,8 @@ func (p *speech) judge(toks []token) {
 			}
 			switch {
 			case !real:
+			case cond >= 0 && (t.has(c.cant) || i <= cond+3 && (toks[cond+1].has(c.you) || toks[cond+1].has(c.subject))): // if you do not
+				tells = i + 10
 			case t.has(c.isnt) || i > 0 && toks[i-1].has(c.is) && !(i+1 < len(toks) && toks[i+1].has(c.may)):
 				tells = i + 10
 			default:
@@ -521,7 +529,7 @@ func (p *speech) leads(toks []token, i int, told bool) bool {
 		return i == 1 || toks[i-2].has(c.must) || toks[i-2].has(c.agent)
 	}
 	word := p.src[before.from:before.to]
-	return len(word) > 4 && bytes.HasSuffix(word, []byte("ly"))
+	return len(word) > 4 && bytes.HasSuffix(word, []byte("ly")) && (i == 1 || before.flags&(clause|stop|comma) != 0 || p.leads(toks, i-1, told))
 }
 
 // match finds the items of a phrase in order, each as near to the one before as there is.

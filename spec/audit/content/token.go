@@ -413,7 +413,9 @@ func (r *reader) thing(s []byte, from, to int) {
 		return
 	}
 	if bytes.HasPrefix(lower, []byte("--")) && bytes.IndexByte(lower[2:], '-') > 0 { // an option is no order
-		r.add(classes{}, from, to)
+		var c classes
+		c.put(r.set.class.option)
+		r.add(c, from, to)
 		return
 	}
 	words := false
