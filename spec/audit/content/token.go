@@ -538,6 +538,9 @@ func (s *ruleSet) thing(name string) (c classes) {
 			break
 		}
 	}
+	if c.has(s.class.homepath) && c.has(s.class.memfile) && c.has(s.class.myfile) {
+		c.put(s.class.owned)
+	}
 	if !strings.Contains(name, "/") && strings.Contains(name, ".") {
 		if d := s.hostOf(name, ""); !d.none() {
 			c.or(d)
