@@ -150,6 +150,7 @@ func Scan(files []audit.File) Report {
 	}
 	s.trace(commands)
 	for _, f := range sorted {
+		s.steps(f)
 		s.file(f)
 	}
 	s.flows(sorted)
