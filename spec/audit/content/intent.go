@@ -406,7 +406,7 @@ func (p *speech) sentence(toks []token) {
 	p.foreign = p.foreign || all.has(p.set.class.foreign)
 	var possible classes // phrases, of which the sentence has the rarest item
 	for part, left := range all {
-		for ; left != 0; left &= left - 1 {
+		for left &= p.set.rare[part]; left != 0; left &= left - 1 {
 			possible.or(p.set.index[part<<6+bits.TrailingZeros64(left)])
 		}
 	}

@@ -39,6 +39,7 @@ type ruleSet struct {
 	programs []program
 	tongues  []*tongue
 	index    []classes // by class, the phrases that are looked for by it, as bits
+	rare     classes   // that phrases are looked for by
 	class    known
 }
 
@@ -117,6 +118,7 @@ func load() *ruleSet {
 		for class := range s.index {
 			if rarest.has(class) {
 				s.index[class].put(i)
+				s.rare.put(class)
 			}
 		}
 	}

@@ -34,6 +34,9 @@ func (c classes) any(d classes) bool {
 //go:noinline
 func (c classes) none() bool { return c == classes{} }
 
+// noClasses are those of a word that the rules do not know.
+var noClasses classes
+
 // A token is a word, a path, an address or an option in prose.
 type token struct {
 	classes
@@ -186,7 +189,7 @@ func tag(s []byte) int {
 }
 
 // add notes a token.
-func (r *reader) add(c classes, from, to int) {
+func (r *reader) add(c *classes, from, to int) {
 	f := r.flags | r.base
 	if r.quote != 0 || r.code {
 		f |= quoted
@@ -194,7 +197,7 @@ func (r *reader) add(c classes, from, to int) {
 	if r.aside {
 		f |= aside
 	}
-	r.toks = append(r.toks, token{c, int32(from), int32(to), f})
+	r.toks = append(r.toks, token{*c, int32(from), int32(to), f})
 	r.flags = 0
 	if len(r.toks) >= maxSentence {
 		r.end(r.toks)
@@ -220,7 +223,7 @@ func (r *reader) word(w []byte, from, to int) {
 		w = w[:len(w)-1]
 	}
 	if len(w) > 24 || len(w) == 0 {
-		r.add(classes{}, from, to)
+		r.add(&noClasses, from, to)
 		return
 	}
 	r.buf = r.buf[:0]
@@ -236,21 +239,21 @@ func (r *reader) word(w []byte, from, to int) {
 	}
 }
 
-func (r *reader) look(w []byte) classes {
+func (r *reader) look(w []byte) *classes {
 	if i, ok := r.set.words[string(w)]; ok {
-		return r.set.sets[i]
+		return &r.set.sets[i]
 	}
 	if i := bytes.IndexByte(w, '\''); i > 0 { // user's, you're
 		if bytes.HasSuffix(w, []byte("n't")) {
 			var c classes
 			c.put(r.set.class.not)
-			return c
+			return &c
 		}
 		if i, ok := r.set.words[string(w[:i])]; ok {
-			return r.set.sets[i]
+			return &r.set.sets[i]
 		}
 	}
-	return classes{}
+	return &noClasses
 }
 
 // chunk reads what is more than letters, up to a blank or a bracket, and returns where it ends.
@@ -401,11 +404,11 @@ func (r *reader) thing(s []byte, from, to int) {
 	if i := bytes.Index(lower, []byte("://")); i >= 0 && i < 12 {
 		c := r.set.address(string(lower[i+3:]))
 		c.put(r.set.class.url)
-		r.add(c, from, to)
+		r.add(&c, from, to)
 		return
 	}
 	if c := r.set.thing(string(lower)); !c.none() {
-		r.add(c, from, to)
+		r.add(&c, from, to)
 		return
 	}
 	if c := r.look(lower); !c.none() {
@@ -415,7 +418,7 @@ func (r *reader) thing(s []byte, from, to int) {
 	if bytes.HasPrefix(lower, []byte("--")) && bytes.IndexByte(lower[2:], '-') > 0 { // an option is no order
 		var c classes
 		c.put(r.set.class.option)
-		r.add(c, from, to)
+		r.add(&c, from, to)
 		return
 	}
 	words := false
@@ -431,7 +434,7 @@ func (r *reader) thing(s []byte, from, to int) {
 		start = end + 1
 	}
 	if !words {
-		r.add(classes{}, from, to)
+		r.add(&noClasses, from, to)
 	}
 }
 
