@@ -48,6 +48,9 @@ type File struct {
 	Data       []byte
 	Executable bool
 	Sum        [sha256.Size]byte // of the whole file, where Data is only its start; zero is that of Data
+
+	Of   string // of the name of a link, the path of the file that it leads to; see [Linked]
+	Link Link
 }
 
 // A Place is where a permission shows.
@@ -112,7 +115,7 @@ func read(files []File, places int, command func(Command)) Report {
 				}
 				one.l = shell
 			}
-			if !a.readAs[one] {
+			if !a.readAs[asked{f.itself(), one.l}] {
 				a.path = f.Path
 				a.as(one.l, f)
 			}
@@ -135,7 +138,7 @@ type auditor struct {
 	outer int             // line of the constant that holds the code which is read, 0 for none
 
 	asked  []asked        // files of the skill that are run by something, whatever their names say
-	readAs map[asked]bool // files that were read
+	readAs map[asked]bool // files that were read, by their own names
 
 	places int           // of a permission that are kept
 	told   func(Command) // is told of programs that are started, nil for nobody
@@ -172,6 +175,13 @@ func (a *auditor) add(k Kind, arg string, line int) {
 
 func (a *auditor) file(f File) {
 	a.path = f.Path
+	switch f.Link {
+	case LinkSame:
+		return
+	case LinkUnread:
+		a.add(Dynamic, "", 1)
+		return
+	}
 	if config, ofAgents := isConfig(f.Path); config {
 		if len(f.Data) > MaxFileBytes {
 			if ofAgents || starts.get().Match(f.Data) {
@@ -208,7 +218,7 @@ const maxAsked = 256
 
 // as reads a file as a text of l.
 func (a *auditor) as(l lang, f File) {
-	a.readAs[asked{path.Clean(f.Path), l}] = true
+	a.readAs[asked{f.itself(), l}] = true
 	if len(f.Data) > MaxFileBytes || l == opaque {
 		a.unread(f)
 		return

@@ -85,7 +85,7 @@ func isConfig(name string) (config, ofAgents bool) {
 	for _, prefix := range []string{"hooks", "settings"} {
 		ofAgents = ofAgents || strings.HasPrefix(base, prefix)
 	}
-	return true, ofAgents || dir == "agents" || dir == "hooks" || dir == ".codex" ||
+	return true, ofAgents || slices.Contains(agentFolders, dir) ||
 		slices.Contains([]string{".mcp", "mcp", "mcp_config", "plugin", "openai", "gemini-extension"}, base)
 }
 

@@ -15,6 +15,7 @@ package content
 import (
 	"bytes"
 	"cmp"
+	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -149,9 +150,13 @@ func Scan(files []audit.File) Report {
 		}
 	}
 	s.trace(commands)
+	sorted = slices.DeleteFunc(sorted, func(f audit.File) bool { return f.Link == audit.LinkSame })
+	for _, f := range sorted {
+		s.file(f)
+	}
+	sorted = slices.DeleteFunc(sorted, func(f audit.File) bool { return f.Link == audit.LinkUnread })
 	for _, f := range sorted {
 		s.steps(f)
-		s.file(f)
 	}
 	s.flows(sorted)
 	return s.report()
@@ -234,6 +239,10 @@ func evidence(text string) string {
 func (s *scan) file(f audit.File) {
 	s.path = f.Path
 	s.coverage.Files++
+	if f.Link == audit.LinkUnread {
+		s.add("AUD-UNREAD", High, 1, 0, "one of many links to "+f.Of+", by whose names it is read in other ways", path.Base(f.Path))
+		return
+	}
 	s.coverage.Bytes += int64(len(f.Data))
 	s.name(f.Path)
 	text, readable := s.form(f)

@@ -28,7 +28,7 @@ func (in *installer) files(s lock.Skill, h install.Have) (list []audit.File, ok 
 		return list, ok, err
 	}
 	list = in.peeked.files[s.Name]
-	return trees.Linked(list, in.peeked.links[s.Name]), list != nil, nil
+	return audit.Linked(list, in.peeked.links[s.Name]), list != nil, nil
 }
 
 // kept is files of a release that was there before: what was fetched now is of another one.

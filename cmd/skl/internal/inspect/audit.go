@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,12 +216,13 @@ func skillFolders(dir string) (out []string, err error) {
 	return out, err
 }
 
-// isLink is why a link is not read: what it leads to in the skill is read by its own name.
-const isLink = "it is a link or no regular file"
+// isLink is why a link is not read that leads to no file of the skill.
+const isLink = "it is no regular file, or a link to none of the skill"
 
-// auditFiles reads all files of a folder, also those that no bundle has. Links are not followed, and what is over the limit of an
+// auditFiles reads all files of a folder, also those that no bundle has. Links out of it are not followed, and what is over the limit of an
 // installed skill is not read; both are said.
 func auditFiles(fsys fs.FS) (files []audit.File, unread []content.Unread, err error) {
+	links := map[string]string{}
 	left := bundle.InstallLimits.Bytes
 	err = fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -234,6 +236,12 @@ func auditFiles(fsys fs.FS) (files []audit.File, unread []content.Unread, err er
 				return fs.SkipDir
 			}
 			return nil
+		case d.Type() == fs.ModeSymlink:
+			if target, err := fs.ReadLink(fsys, p); err == nil {
+				links[p] = filepath.ToSlash(target)
+				return nil
+			}
+			fallthrough
 		case !d.Type().IsRegular():
 			unread = append(unread, content.Unread{File: p, Why: isLink})
 			return nil
@@ -254,6 +262,16 @@ func auditFiles(fsys fs.FS) (files []audit.File, unread []content.Unread, err er
 		files = append(files, audit.File{Path: p, Data: data, Executable: info.Mode()&0o100 != 0})
 		return err
 	})
+	own := len(files)
+	files = audit.Linked(files, links)
+	for _, f := range files[own:] {
+		delete(links, f.Path)
+	}
+	for _, p := range slices.Sorted(maps.Keys(links)) {
+		if info, err := fs.Stat(fsys, p); err != nil || !info.IsDir() { // one to a folder of the skill has nothing of its own
+			unread = append(unread, content.Unread{File: p, Why: isLink})
+		}
+	}
 	return files, unread, err
 }
 

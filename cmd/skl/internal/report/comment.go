@@ -68,8 +68,7 @@ func (c *commentary) line(format string, args ...any) { fmt.Fprintf(c, format+"\
 func (c *commentary) skill(d *apply.LockDiff) bool {
 	versions := d.Change
 	if d.Change == "changed" {
-		versions = d.From + " → " + d.To
-		if d.From == d.To {
+		if versions = OrDash(d.From) + " → " + OrDash(d.To); d.From == d.To {
 			versions = d.To
 		}
 	} else if v := d.From + d.To; v != "" {

@@ -438,7 +438,11 @@ func (d *Desk) change(t *Text, c install.Change, r apply.Result, mark any) {
 	case c.Action == install.Update && !d.isUpdate(c):
 		t.Print("%s restore %s  %s", mark, Versioned(c.Name, c.To), where)
 	case d.isUpdate(c):
-		t.Print("%s update %s %s → %s  %s%s", mark, c.Name, OrDash(c.From), c.To, d.Apply.ContentChange(c), where)
+		versions := ""
+		if c.From+c.To != "" {
+			versions = " " + OrDash(c.From) + " → " + OrDash(c.To)
+		}
+		t.Print("%s update %s%s  %s%s", mark, c.Name, versions, d.Apply.ContentChange(c), where)
 		for _, line := range changesOf(r, c) {
 			t.Print("    %s", line)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"io/fs"
-	"path"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/audit"
@@ -102,34 +101,7 @@ func (t Tree) AuditFiles() []audit.File {
 			files = append(files, audit.File{Path: path, Data: f.Data, Executable: f.Kind == bundle.Executable})
 		}
 	}
-	return Linked(files, links)
-}
-
-// Linked is files, and for each link, by its path with where it leads, the file at its end under the name of the link: what runs a file goes
-// by the name that it is called by. Links that lead to no file are left out.
-func Linked(files []audit.File, links map[string]string) []audit.File {
-	if len(links) == 0 {
-		return files
-	}
-	at := map[string]audit.File{}
-	for _, f := range files {
-		at[f.Path] = f
-	}
-	for name, target := range links {
-		to := path.Join(path.Dir(name), target)
-		for range len(links) {
-			next, more := links[to]
-			if !more {
-				break
-			}
-			to = path.Join(path.Dir(to), next)
-		}
-		if f, ok := at[to]; ok {
-			f.Path = name
-			files = append(files, f)
-		}
-	}
-	return files
+	return audit.Linked(files, links)
 }
 
 // Findings is what an audit of the files finds.
