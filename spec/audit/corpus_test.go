@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skl-project/skl/testdata/corpus"
 	"github.com/skl-project/skl/testdata/long"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// corpus checks out a bundle of real skills, or skips.
-func corpus(t testing.TB, name string) string {
+// bundled checks out a bundle of real skills, or skips.
+func bundled(t testing.TB, name string) fs.FS {
 	bundle := ""
 	for _, dir := range []string{os.Getenv("SKL_TEST_CORPUS"), filepath.Join("..", "..", "..", "shared", "data"), filepath.Join("..", "..", "..", "..", "shared", "data")} {
 		if file := filepath.Join(dir, name+".bundle"); dir != "" {
@@ -41,13 +42,12 @@ func corpus(t testing.TB, name string) string {
 	if out, err := exec.Command("git", "clone", "-q", bundle, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return dir
+	return os.DirFS(dir)
 }
 
-// skills reads every folder below dir that holds a SKILL.md.
-func skills(t testing.TB, dir string) (names []string, all map[string][]File) {
+// skills reads every folder of fsys that holds a SKILL.md.
+func skills(t testing.TB, fsys fs.FS) (names []string, all map[string][]File) {
 	all = map[string][]File{}
-	fsys := os.DirFS(dir)
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "SKILL.md" {
 			return err
@@ -75,9 +75,13 @@ func skills(t testing.TB, dir string) (names []string, all map[string][]File) {
 // TestCorpus holds the permissions of real skills: a change of the rules is a line in a diff.
 func TestCorpus(t *testing.T) {
 	long.Slow(t)
-	for _, name := range []string{"awesome-copilot", "superpowers"} {
+	for name, read := range map[string]func(t *testing.T) fs.FS{
+		"awesome-copilot": func(t *testing.T) fs.FS { return bundled(t, "awesome-copilot") },
+		"superpowers":     func(t *testing.T) fs.FS { return bundled(t, "superpowers") },
+		"canopy":          func(t *testing.T) fs.FS { return corpus.Files(t) },
+	} {
 		t.Run(name, func(t *testing.T) {
-			names, all := skills(t, corpus(t, name))
+			names, all := skills(t, read(t))
 			var out bytes.Buffer
 			for _, skill := range names {
 				texts := Read(all[skill]).Set().Texts()
@@ -112,7 +116,7 @@ func TestCorpus(t *testing.T) {
 
 // How much time do 400 skills take?
 func BenchmarkCorpus(b *testing.B) {
-	names, all := skills(b, corpus(b, "awesome-copilot"))
+	names, all := skills(b, bundled(b, "awesome-copilot"))
 	var size int64
 	for _, files := range all {
 		for _, f := range files {

@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -40,7 +41,7 @@ func Files(tb testing.TB) fstest.MapFS {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		files[path.Clean(h.Name)] = &fstest.MapFile{Data: data}
+		files[path.Clean(h.Name)] = &fstest.MapFile{Data: data, Mode: fs.FileMode(h.Mode) & fs.ModePerm}
 	}
 }
 

@@ -1,22 +1,18 @@
 package content
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
-	"sort"
 	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/spec/audit"
+	"github.com/skl-project/skl/testdata/corpus"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -75,56 +71,6 @@ func below(t testing.TB, fsys fs.FS, prefix string) (out []real) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
-}
-
-// packed reads the skills of the archive of snapshots.
-func packed(t testing.TB) (out []real) {
-	f, err := os.Open(shared(t, "canopy-corpus.tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]audit.File{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeReg {
-			data, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := path.Clean(h.Name)
-			files[name] = audit.File{Path: name, Data: data, Executable: h.Mode&0o100 != 0}
-		}
-	}
-	byDir := map[string]*real{}
-	for name := range files {
-		if path.Base(name) == "SKILL.md" {
-			byDir[path.Dir(name)] = &real{name: "canopy/" + path.Dir(name)}
-		}
-	}
-	for name, f := range files {
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if one := byDir[dir]; one != nil {
-				f.Path = strings.TrimPrefix(name, dir+"/")
-				one.files = append(one.files, f)
-			}
-		}
-	}
-	for _, one := range byDir {
-		out = append(out, *one)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
 	return out
 }
 
@@ -228,7 +174,7 @@ func TestRealSkills(t *testing.T) {
 	}{
 		{"awesome-copilot", "skills", func(t testing.TB) []real { return bundled(t, "awesome-copilot") }},
 		{"superpowers", "skills", func(t testing.TB) []real { return bundled(t, "superpowers") }},
-		{"canopy", "skills", packed},
+		{"canopy", "skills", func(t testing.TB) []real { return below(t, corpus.Files(t), "canopy") }},
 		{"go", "documents", modules},
 		{"npm", "documents", func(t testing.TB) []real {
 			return documented(t, filepath.Join(home, ".cache", "skl-ci", "npm", "node_modules"), 1)
