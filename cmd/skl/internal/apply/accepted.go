@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ func (j *job) record(ctx context.Context, in *plan.Intent) error {
 			by = j.a.Scope.Person(ctx)
 		}
 		s, _ := in.Lock.Skill(w.Skill)
-		if err := in.Manifest.AddAck(acceptance(w.Permission, s, by, j.req.agreed.Reason)); err != nil {
+		if err := in.Manifest.AddAck(acceptance(w.Permission, s, by, cmp.Or(j.req.agreed.Reason, j.seen.why[s.Name]))); err != nil {
 			return err
 		}
 	}

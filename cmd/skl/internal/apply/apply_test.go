@@ -55,6 +55,8 @@ func (a answers) Confirm(string) (bool, error) {
 func (a answers) Letters(string, []ask.Letter, string) (string, error) {
 	return map[bool]string{false: "y", true: "n"}[a.no], map[bool]error{true: ask.ErrNobody}[a.nobody]
 }
+func (a answers) Say(string) (string, error) { return "", nil }
+
 func (a answers) Choose(c ask.Choice) (all []int, err error) {
 	options := c.Options
 	if a.nobody {

@@ -127,6 +127,7 @@ type job struct {
 type memory struct {
 	wishes map[string][]Wish // by reading: what nobody accepted yet
 	yes    map[string]bool   // by reading: a person agreed to what it wishes for
+	why    map[string]string // by skill: the reason that they gave
 	said   bool              // which skills nobody compared with their source
 	unread map[string]error  // by skill: why what it needs cannot be read
 }
@@ -141,7 +142,7 @@ type workplace struct {
 // newJob begins a job.
 func (a *Applier) newJob(f *scope.Files, r *request) *job {
 	j := &job{a: a, req: r, files: f, facts: plan.NewFacts(), compared: true}
-	j.seen = memory{wishes: map[string][]Wish{}, yes: map[string]bool{}, unread: map[string]error{}}
+	j.seen = memory{wishes: map[string][]Wish{}, yes: map[string]bool{}, why: map[string]string{}, unread: map[string]error{}}
 	j.base = &plan.Base{
 		Manifest: f.ManifestText, Path: a.Scope.Short(f.ManifestPath), Lock: f.Lock,
 		Bound:  func(ns string) bool { return a.Scope.Config.Namespaces[ns] != "" },

@@ -8,6 +8,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/policy"
@@ -193,9 +194,25 @@ func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, e
 				return []fault{*f}, nil
 			}
 			j.seen.yes[key] = true
+			if err := j.askWhy(name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return nil, nil
+}
+
+// askWhy asks a person who agreed to what a skill asks for why, unless the command line says it.
+func (j *job) askWhy(name string) error {
+	if j.req.agreed.Reason != "" || !j.a.Ask.CanAsk() {
+		return nil
+	}
+	why, err := j.a.Ask.Say("why? skl.toml keeps it for those who read it later; Enter for none")
+	if err != nil {
+		return err
+	}
+	j.seen.why[name] = diag.Printable(strings.TrimSpace(why))
+	return nil
 }
 
 // agrees asks a person about one skill. The fault is that the answer is no, where the rest goes on.

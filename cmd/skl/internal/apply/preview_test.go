@@ -22,6 +22,8 @@ type looker struct {
 	errs  []error
 }
 
+func (l *looker) Say(string) (string, error) { return "", nil }
+
 func (l *looker) Choose(c ask.Choice) ([]int, error) {
 	for _, o := range c.Options {
 		if o.Later == nil {

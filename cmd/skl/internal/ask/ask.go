@@ -25,6 +25,8 @@ type Asker interface {
 	Confirm(question string) (bool, error)
 	// Letters asks a question that one letter answers; usual is what Enter means, "" if it means nothing.
 	Letters(question string, letters []Letter, usual string) (string, error)
+	// Say asks for one line in a person's own words; empty is none.
+	Say(question string) (string, error)
 	// Choose asks which of several options are wanted and returns their indexes, in ascending order.
 	Choose(Choice) ([]int, error)
 }

@@ -32,6 +32,7 @@ type nobody struct{}
 func (nobody) CanAsk() bool                                         { return false }
 func (nobody) Confirm(string) (bool, error)                         { return false, ask.ErrNobody }
 func (nobody) Letters(string, []ask.Letter, string) (string, error) { return "", ask.ErrNobody }
+func (nobody) Say(string) (string, error)                           { return "", ask.ErrNobody }
 func (nobody) Choose(ask.Choice) ([]int, error)                     { return nil, ask.ErrNobody }
 
 func open(t *testing.T, dir string, getenv func(string) string) *scope.Scope {

@@ -33,6 +33,7 @@ func (p person) Confirm(string) (bool, error) { return bool(p), nil }
 func (p person) Letters(string, []ask.Letter, string) (string, error) {
 	return "y", map[bool]error{false: ask.ErrNobody}[bool(p)]
 }
+func (p person) Say(string) (string, error)       { return "", ask.ErrNobody }
 func (p person) Choose(ask.Choice) ([]int, error) { return nil, ask.ErrNobody }
 
 // bench has a skill that asks a model for a sentence and a person for leave.

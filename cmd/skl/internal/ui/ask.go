@@ -113,6 +113,16 @@ func (u *UI) lettersByLine(question string, letters []ask.Letter, usual string) 
 	}
 }
 
+// Say asks for one line in a person's own words; empty is none.
+func (u *UI) Say(question string) (string, error) {
+	if !u.CanAsk() {
+		return "", ask.ErrNobody
+	}
+	u.clear()
+	fmt.Fprint(u.Err, "? "+diag.Printable(question)+" > ")
+	return u.readLine()
+}
+
 // Talk shows what a model says to the person, line by line, and gives what they say to it: one line, empty to end.
 func (u *UI) Talk(words string) (string, error) {
 	if !u.CanAsk() {

@@ -481,6 +481,9 @@ func TestTerminalUpdate(t *testing.T) {
 			x.press(k)
 			if k == "d" {
 				x.until("+!`git status`")
+			} else if k == "a" {
+				x.until("? why? skl.toml keeps it for those who read it later; Enter for none >")
+				x.press("it shows the branch\r")
 			}
 		}
 		if code := x.end(); code != c.exit {
@@ -489,6 +492,13 @@ func TestTerminalUpdate(t *testing.T) {
 		locked, err := os.ReadFile(filepath.Join(p.project, "skl.lock"))
 		if err != nil {
 			t.Fatal(err)
+		}
+		declared, err := os.ReadFile(filepath.Join(p.project, "skl.toml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(declared), "reason = \"it shows the branch\"") != (c.pdf == "1.1.0") {
+			t.Errorf("%q: skl.toml does not say why:\n%s", c.keys, declared)
 		}
 		for name, version := range map[string]string{"pdf": c.pdf, "notes": map[bool]string{true: "1.1.0", false: "1.0.0"}[c.exit == 0]} {
 			_, entry, _ := strings.Cut(string(locked), "name = \""+name+"\"")

@@ -94,4 +94,5 @@ type Nobody struct{}
 func (Nobody) CanAsk() bool                                         { return false }
 func (Nobody) Confirm(string) (bool, error)                         { return false, ask.ErrNobody }
 func (Nobody) Letters(string, []ask.Letter, string) (string, error) { return "", ask.ErrNobody }
+func (Nobody) Say(string) (string, error)                           { return "", ask.ErrNobody }
 func (Nobody) Choose(ask.Choice) ([]int, error)                     { return nil, ask.ErrNobody }
