@@ -12,6 +12,9 @@ import (
 // maxComment bounds a comment, in bytes: forges take 65,536 characters.
 const maxComment = 60_000
 
+// leastComment is what one skill may take, in bytes.
+const leastComment = 2000
+
 // commentMark opens a comment, so that what posts it finds the one to replace.
 const commentMark = "<!-- skl.lock compared -->"
 
@@ -41,16 +44,16 @@ func comment(out inspect.LocksDiff) string {
 		c.line("### %s changed, nothing to accept", diag.Count(n, "skill"))
 	}
 	for i := range out.Skills {
-		if mark := c.Len(); !c.skill(&out.Skills[i]) {
-			whole := c.String()[:mark]
-			c.Reset()
-			c.WriteString(whole)
-			c.line("\n%d more: %s", len(out.Skills)-i, code(diag.Words([]string{"skl", "diff", "--base", out.Base})))
+		left := len(out.Skills) - i
+		room := max((maxComment-c.Len())/left, leastComment) // none takes the place of the others
+		if c.Len()+room > maxComment {
+			c.line("\n**%s are not shown.** %s lists them.", diag.Count(left, "more skill"), code(diag.Words([]string{"skl", "diff", "--base", out.Base})))
 			break
 		}
+		c.skill(&out.Skills[i], room)
 	}
 	if open > 0 {
-		c.line("\n%s fails until each line above was run on this branch, with a reason, and skl.toml is committed.",
+		c.line("\n%s fails until each thing is accepted on this branch, with a reason, and skl.toml is committed. It lists them all.",
 			code(diag.Words([]string{"skl", "check", "--base", out.Base})))
 	}
 	return c.String()
@@ -64,15 +67,19 @@ type commentary struct {
 
 func (c *commentary) line(format string, args ...any) { fmt.Fprintf(c, format+"\n", args...) }
 
-// skill writes what is about one skill. It returns false if there is no room for it.
-func (c *commentary) skill(d *apply.LockDiff) bool {
+// skill writes what is about one skill, in about so many bytes, and says what it leaves out.
+func (c *commentary) skill(d *apply.LockDiff, room int) {
+	end := c.Len() + room
 	versions := d.Change
 	if d.Change == "changed" {
 		if versions = OrDash(d.From) + " → " + OrDash(d.To); d.From == d.To {
 			versions = d.To
 		}
-	} else if v := d.From + d.To; v != "" {
+	} else if v := d.To + map[bool]string{true: d.From}[d.Change == "removed"]; v != "" {
 		versions += " " + v
+	}
+	if d.Was != "" {
+		versions += ", was " + code(strings.TrimSpace(d.Was+" "+d.From))
 	}
 	quiet := ""
 	if len(d.Permissions)+len(d.Findings) == 0 && d.Downgrade == "" && d.Change != "removed" {
@@ -86,16 +93,25 @@ func (c *commentary) skill(d *apply.LockDiff) bool {
 		c.line("\n| newly asks for | where | accepted |\n|---|---|---|")
 	}
 	var accept []string
-	asked := map[string]bool{}
-	for _, k := range d.Asks {
+	asked, size := map[string]bool{}, 0
+	for i, k := range d.Asks {
 		asked[k.Permission] = true
 		yes := "**no**"
 		if k.Accepted != nil {
 			yes = cell(apply.Recorded(*k.Accepted))
-		} else {
-			accept = append(accept, k.Accept)
 		}
-		c.line("| %s | %s | %s |", cell(k.Permission), cell(strings.Join(k.Places, ", ")), yes)
+		row := fmt.Sprintf("| %s | %s | %s |", cell(k.Permission), cell(strings.Join(k.Places, ", ")), yes)
+		if i > 0 && c.Len()+size+len(row)+len(k.Accept) > end-leastComment/2 {
+			c.line("| **%d more are not shown** | | |", len(d.Asks)-i)
+			for _, k := range d.Asks[i:] {
+				asked[k.Permission] = true
+			}
+			break
+		}
+		c.line("%s", row)
+		if k.Accepted == nil {
+			accept, size = append(accept, k.Accept), size+len(k.Accept)+1
+		}
 	}
 	if len(accept) > 0 {
 		fence := strings.Repeat("`", max(longest(strings.Join(accept, "\n"))+1, 3))
@@ -115,13 +131,23 @@ func (c *commentary) skill(d *apply.LockDiff) bool {
 			quietly = append(quietly, code(strings.TrimSuffix(rest, "  (not asked about)")))
 		}
 	}
-	if len(quietly) > 0 {
-		c.line("\n%s for: %s", map[bool]string{true: "Also asks", false: "Asks"}[len(d.Asks) > 0], strings.Join(quietly, ", "))
+	c.list(map[bool]string{true: "Also asks for", false: "Asks for"}[len(d.Asks) > 0], quietly, end)
+	c.list("No longer asked for", gone, end)
+}
+
+// list writes a list on one line, up to an end.
+func (c *commentary) list(head string, all []string, end int) {
+	if len(all) == 0 {
+		return
 	}
-	if len(gone) > 0 {
-		c.line("\nNo longer asked for: %s", strings.Join(gone, ", "))
+	size := 0
+	for i, one := range all {
+		if size += len(one) + 2; i > 0 && c.Len()+size > end {
+			all = append(all[:i:i], fmt.Sprintf("%d more", len(all)-i))
+			break
+		}
 	}
-	return c.Len() <= maxComment
+	c.line("\n%s: %s", head, strings.Join(all, ", "))
 }
 
 // code is text as code on one line of Markdown.

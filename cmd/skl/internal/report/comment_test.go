@@ -94,7 +94,28 @@ func TestCommentFits(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 	shown := strings.Count(text, "#### ")
-	if want := fmt.Sprintf("\n%d more: `skl diff --base HEAD`\n", 3000-shown); !strings.Contains(text, want) {
+	if want := fmt.Sprintf("\n**%d more skills are not shown.** `skl diff --base HEAD` lists them.\n", 3000-shown); !strings.Contains(text, want) || shown < 20 {
 		t.Errorf("%d are shown, and it does not say %q", shown, want)
+	}
+}
+
+// TestCommentShares keeps a skill that asks for thousands of things from taking the place of another, or of itself.
+func TestCommentShares(t *testing.T) {
+	big := apply.LockDiff{Name: "big", Change: "changed", From: "1.0.0", To: "1.1.0"}
+	for i := range 3000 {
+		host := fmt.Sprintf("net:h%d.%s.example", i, strings.Repeat("a", 40))
+		big.Asks = append(big.Asks, apply.Ask{Permission: host, Places: []string{"a.sh:1"}, Accept: "skl ack " + host + " big --reason WHY"})
+		big.Permissions = append(big.Permissions, "+ "+host+"  a.sh:1", "- env:GONE_"+host, "+ env:LANG_"+host+"  (not asked about)")
+	}
+	small := apply.LockDiff{Name: "small", Change: "changed", From: "1.0.0", To: "1.1.0", Asks: []apply.Ask{{Permission: "run:nc", Places: []string{"b.sh:1"}, Accept: "skl ack run:nc small --reason WHY"}}}
+	for _, skills := range [][]apply.LockDiff{{big}, {big, small}, {small, big}} {
+		text := comment(inspect.LocksDiff{Base: "HEAD", Skills: skills})
+		rows, lines := strings.Count(text, "| `net:"), strings.Count(text, "\nskl ack net:")
+		if len(text) > 65_000 || rows < 100 || rows != lines || !strings.Contains(text, fmt.Sprintf("\n| **%d more are not shown** | | |\n", 3000-rows)) {
+			t.Errorf("%d bytes with %d rows and %d lines:\n%s", len(text), rows, lines, text[len(text)-300:])
+		}
+		if len(skills) > 1 && !strings.Contains(text, "\nskl ack run:nc small --reason WHY\n") {
+			t.Error("small is not shown")
+		}
 	}
 }
