@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,8 +165,8 @@ func (m *Manifest) AddAck(a Ack) error {
 			}
 			i, was = -1, Ack{}
 		}
-		if a.On != "" && was.Version == a.Version && was.By == a.By && was.Reason == a.Reason {
-			a.On = cmp.Or(was.On, a.On) // it was accepted then, and nothing is new
+		if was.On != "" && was.On < a.On && was.Version == a.Version && was.By == a.By && was.Reason == a.Reason {
+			a.On = was.On // it was accepted then, and nothing is new
 		}
 		var lines []string
 		for _, k := range [][3]string{{"code", a.Code, was.Code}, {"name", a.Name, was.Name}, {"winner", a.Winner, was.Winner}, {"loser", a.Loser, was.Loser},

@@ -94,16 +94,32 @@ func (a *Applier) Acceptances(ctx context.Context, f *scope.Files, rev string) (
 	return out, nil
 }
 
-// of is the record by which somebody accepted what s newly asks for, nil if there is none. A record that the revision has already
-// is about another time that s asked, unless it names this very release.
+// of is the record by which somebody accepted what s newly asks for, nil if there is none. It says who did, and when. A record that the revision has
+// already is about another time that s asked, unless it names this very release.
 func (all Acceptances) of(s lock.Skill, code string) *manifest.Ack {
+	tomorrow := time.Now().AddDate(0, 0, 1).Format(time.DateOnly) // it is later elsewhere
 	for i := range all.now {
 		k := &all.now[i]
-		if k.Code == code && k.Name == s.Name && (k.Version == s.Version || !slices.Contains(all.base, *k)) {
+		if k.Code != code || k.Name != s.Name || k.By == "" || k.On == "" || k.On > tomorrow {
+			continue
+		}
+		if k.Version == s.Version || !slices.Contains(all.base, *k) {
 			return k
 		}
 	}
 	return nil
+}
+
+// predecessor is the entry of an older lock that has s under another name: the same skill of the same place, whose name stays not. Somebody who gives a
+// skill another name has not accepted more of it.
+func predecessor(s *lock.Skill, old *lock.Lock, stays func(o *lock.Skill) bool) (lock.Skill, bool) {
+	for i := range old.Skills {
+		o := &old.Skills[i]
+		if o.Name != s.Name && o.Source == s.Source && o.URL == s.URL && o.Path == s.Path && o.Called() == s.Called() && o.RegistryName() == s.RegistryName() && !stays(o) {
+			return *o, true
+		}
+	}
+	return lock.Skill{}, false
 }
 
 // An Ask is one thing that needs a yes before a release that newly asks for it is used.

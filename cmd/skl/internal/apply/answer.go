@@ -212,7 +212,7 @@ func (j *job) read(ctx context.Context, in *plan.Intent, list []plan.Reading) er
 	if err := j.a.Scope.Prefetch(ctx, j.site.in.Installer, skills, j.site.have); err != nil && !j.tolerant() {
 		return err
 	}
-	wishes, err := j.a.materialise(ctx, j.site.in, materials{want: skills, errs: errs, old: j.files.Lock, have: j.site.have, dry: j.req.dry, alone: j.tolerant(), chosen: func(name string) bool { return anew[name] }})
+	wishes, err := j.a.materialise(ctx, j.site.in, materials{want: skills, errs: errs, old: j.files.Lock, have: j.site.have, dry: j.req.dry, alone: j.tolerant(), chosen: func(name string) bool { return anew[name] }, stays: j.stays(in)})
 	if err != nil {
 		return err
 	}
@@ -222,6 +222,14 @@ func (j *job) read(ctx context.Context, in *plan.Intent, list []plan.Reading) er
 		}
 	}
 	return nil
+}
+
+// stays says of an entry of the lock whether its name is one in a plan: it is in skl.toml, or was needed by another.
+func (j *job) stays(in *plan.Intent) func(*lock.Skill) bool {
+	return func(o *lock.Skill) bool {
+		_, named := in.Manifest.Skill(o.Name)
+		return named || len(o.RequiredBy) > 0
+	}
 }
 
 // tolerant reports whether what cannot be had of one skill does not stop the others.

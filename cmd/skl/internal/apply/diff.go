@@ -42,7 +42,10 @@ func (a *Applier) CompareLocks(ctx context.Context, f *scope.Files, old *lock.Lo
 		}
 		d := LockDiff{Name: s.Name, Change: "changed", From: was.Version, To: s.Version, Source: s.Source, Digest: string(s.Tree), Permissions: []string{}}
 		if !ok {
-			d.Change, d.From = "added", ""
+			if was, ok = predecessor(&s, old, func(o *lock.Skill) bool { _, stays := now.Skill(o.Name); return stays }); ok {
+				d.Was, all.wanted[s.Name] = was.Name, false
+			}
+			d.Change, d.From = "added", was.Version
 		}
 		a.compareAsks(ctx, &d, was, s, all)
 		_, required, err := a.Signatures.Known(s)
@@ -176,7 +179,8 @@ const OtherContent = "the same version, other content"
 // A LockDiff is one skill of a comparison of two locks.
 type LockDiff struct {
 	Name        string   `json:"name"`
-	Change      string   `json:"change"` // added, removed, changed
+	Change      string   `json:"change"`        // added, removed, changed
+	Was         string   `json:"was,omitempty"` // of one that was added: the name that it had before
 	From        string   `json:"from,omitempty"`
 	To          string   `json:"to,omitempty"`
 	Source      string   `json:"source"`

@@ -63,7 +63,9 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if len(in.unsaid) > 0 {
 		a.Scope.Tell.Note("%s does not say yet what %s for; skl install writes it", a.Scope.Short(f.LockPath), diag.Count(len(in.unsaid), "skill")+map[bool]string{true: " asks", false: " ask"}[len(in.unsaid) == 1])
 	}
-	return a.deliver(ctx, in.Installer, changes, delivery{files: f, lock: f.Lock, hosts: hostIDs, dry: r.DryRun})
+	result, err := a.deliver(ctx, in.Installer, changes, delivery{files: f, lock: f.Lock, hosts: hostIDs, dry: r.DryRun})
+	result.Asks.Asked = in.asked
+	return result, err
 }
 
 // frozenFiles are the files of the scope, which skl.lock covers, with its lock held; end gives that back. What an interrupted install left is settled.

@@ -100,8 +100,11 @@ func (j *job) isHere(name string) bool {
 	return locked || j.site.have[name].Managed
 }
 
-// version is that of a skill that is here, "" if it has none.
+// version is that of a skill that is here, "" if it has none; of one that had another name before, with that.
 func (j *job) version(name string) string {
+	if was := j.site.in.renamed[name]; was != "" {
+		return was
+	}
 	if s, locked := j.files.Lock.Skill(name); locked {
 		return s.Version
 	}

@@ -157,16 +157,26 @@ func (in *installer) settled(s *lock.Skill, have map[string]install.Have) error 
 	if err := checkAsks(*s, r); err != nil {
 		return err
 	}
-	next := audit.Locked(r.Set())
-	if audit.Marked(next) && !slices.Equal(next, s.Permissions) && !slices.Contains(s.Permissions, next[0]) {
+	if old := unlocked(h); old.Tree != "" && old.Tree != s.Tree { // whoever wrote the lock agreed, and who installs it sees to what
+		if was, ok, err := in.kept(old, h); err == nil && ok {
+			in.asked[s.Name] = Asked{r, PermissionDiff(audit.Read(was), r)}
+		}
+	}
+	if unsaid(*s, r) {
 		in.unsaid = append(in.unsaid, s.Name)
 	}
-	s.Permissions = next
+	s.Permissions = audit.Locked(r.Set())
 	h.Permissions = s.Permissions
 	if h.Present {
 		have[s.Name] = h
 	}
 	return nil
+}
+
+// unsaid reports whether an entry does not say by these rules what it asks for: by others, or not at all.
+func unsaid(s lock.Skill, r audit.Report) bool {
+	next := audit.Locked(r.Set())
+	return audit.Marked(next) && !slices.Equal(next, s.Permissions) && !slices.Contains(s.Permissions, next[0])
 }
 
 // checkAsks refuses an entry that says by these rules that it asks for something else than its files do.

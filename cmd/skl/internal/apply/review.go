@@ -40,6 +40,7 @@ type materials struct {
 	have   map[string]install.Have
 	dry    bool
 	alone  bool                   // what cannot be had of one does not stop the others
+	stays  func(*lock.Skill) bool // an entry of old keeps its name; nil if all do
 	chosen func(name string) bool // the entry was chosen anew
 }
 
@@ -93,6 +94,11 @@ func (a *Applier) says(ctx context.Context, in *installer, s *lock.Skill, m mate
 	is := Says(front)
 	s.GeneratedFrom, s.Permissions = is.generatedFrom, is.permissions
 	was, had := m.old.Skill(s.Name)
+	if !had && m.stays != nil {
+		if was, had = predecessor(s, m.old, m.stays); had {
+			in.renamed[s.Name] = strings.TrimSpace(was.Name + " " + was.Version)
+		}
+	}
 	if _, told := in.asked[s.Name]; !told && (!had || was.Tree != s.Tree) {
 		a.tellIdle(*s, is.idle)
 		for _, text := range is.doubts {
@@ -226,6 +232,7 @@ type installer struct {
 	asked   map[string]Asked               // by skill
 	reports map[bundle.Digest]audit.Report // what was computed already, by tree
 	unsaid  []string                       // skills of which skl.lock does not say by these rules what they ask for
+	renamed map[string]string              // by skill that had another name before: that and the version
 }
 
 // installer works on the scope's root with links for these hosts.
@@ -234,7 +241,7 @@ func (a *Applier) installer(hostIDs []string, links string) (*installer, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := &installer{in, &peek{docs: map[string]Front{}, links: map[string]map[string]string{}, from: map[string]lock.Skill{}}, map[string]Asked{}, map[bundle.Digest]audit.Report{}, nil}
+	out := &installer{in, &peek{docs: map[string]Front{}, links: map[string]map[string]string{}, from: map[string]lock.Skill{}}, map[string]Asked{}, map[bundle.Digest]audit.Report{}, nil, map[string]string{}}
 	fetch := in.Fetch
 	in.Fetch = func(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
 		out.peeked.forget(s)

@@ -13,7 +13,6 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/attest"
-	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/policy"
@@ -32,6 +31,7 @@ type Verified struct {
 	Reason    string   `json:"reason,omitempty"` // why the signature is not verified
 	Logged    bool     `json:"logged"`           // skl.lock proves that the registry's log has the release
 	Drift     []string `json:"drift"`
+	Unsaid    bool     `json:"unsaid,omitempty"`  // skl.lock does not say by the rules of this skl what the skill asks for
 	Residue   int      `json:"residue,omitempty"` // files that no release has and this machine wrote: compiled Python, .DS_Store
 }
 
@@ -426,10 +426,12 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 		out.State, out.Drift = "stale", append(out.Drift, err.Error())
 		return nil
 	}
-	if err == nil && audit.Marked(s.Permissions) {
+	if err == nil {
 		var t trees.Tree
 		if t, err = trees.Read(scope.FilesIn(out.Path)); err == nil {
-			err = checkAsks(s, t.Asks())
+			asks := t.Asks()
+			out.Unsaid = unsaid(s, asks)
+			err = checkAsks(s, asks)
 		}
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, portable, needs, budget, conflicts, audit, permissions, accepted, trust
+	Check  string   `json:"check"` // lock, verify, asks, blocked, signatures, policy, links, off, git, portable, needs, budget, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold
@@ -87,6 +87,9 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 	out.add("lock", lock, mends...)
 	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift, apply.MendsOf(in.Applier, v.Skills)...)
+	if names := unsaid(v); len(names) > 0 { // as after skl learnt to read more
+		out.Checks = append(out.Checks, CheckItem{Check: "asks", OK: true, Detail: names, Mend: []string{"skl install"}})
+	}
 	if blocked, mends := linesOf(v.Withdrawn, wire.Blocked); len(blocked) > 0 {
 		out.add("blocked", blocked, mends...)
 		out.Refused = "blocked"
@@ -230,6 +233,16 @@ func (in *Inspector) lockProblems(f *scope.Files, c apply.Claims) (wrong, mends 
 		mends = append(mends, "skl check --offline, which does not ask")
 	}
 	return wrong, mends
+}
+
+// unsaid says of which skills skl.lock does not have what they ask for.
+func unsaid(v apply.Verification) (lines []string) {
+	for _, s := range v.Skills {
+		if s.Unsaid {
+			lines = append(lines, s.Name+": skl.lock does not say by these rules what it asks for, which nobody compares then; skl install writes it")
+		}
+	}
+	return lines
 }
 
 func (in *Inspector) verifyProblems(v apply.Verification) (drift, signatures []string) {
