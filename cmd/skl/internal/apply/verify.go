@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -31,7 +32,6 @@ type Verified struct {
 	Reason    string   `json:"reason,omitempty"` // why the signature is not verified
 	Logged    bool     `json:"logged"`           // skl.lock proves that the registry's log has the release
 	Drift     []string `json:"drift"`
-	Unsaid    bool     `json:"unsaid,omitempty"`  // skl.lock does not say by the rules of this skl what the skill asks for
 	Residue   int      `json:"residue,omitempty"` // files that no release has and this machine wrote: compiled Python, .DS_Store
 }
 
@@ -42,6 +42,9 @@ type Verification struct {
 
 	// Withdrawn are the releases among them that their registry took back.
 	Withdrawn []Withdrawal `json:"withdrawn,omitempty"`
+
+	// Unsaid are the skills of which skl.lock does not say by the rules of this skl what they ask for.
+	Unsaid []string `json:"unsaid,omitempty"`
 
 	// Policy is what rules refuse of what is installed; Governed says that there are rules.
 	Policy   []policy.Refusal `json:"policy,omitempty"`
@@ -177,6 +180,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 			}
 		}
 	}
+	out.Unsaid = slices.Sorted(maps.Keys(claims.unsaid))
 	a.verifyUnreadable(&out, bad, f.Lock)
 	for _, s := range f.Lock.Skills {
 		if wanted(s.Name) && !HasUnreadable(bad, s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
@@ -186,11 +190,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	if err := a.Signatures.SayUncompared(whole); err != nil {
 		return Verification{}, err
 	}
-	care := Look
-	if ask {
-		care = Insist
-	}
-	if out.Withdrawn, err = a.Withdrawals(ctx, care, Releases(f.Lock, receipts, wanted)); err != nil {
+	if out.Withdrawn, err = a.Withdrawals(ctx, map[bool]Care{false: Look, true: Insist}[ask], Releases(f.Lock, receipts, wanted)); err != nil {
 		return Verification{}, err
 	}
 	if out.Refused == nil {
@@ -366,7 +366,8 @@ type Claims struct {
 	Refused map[string]error // by name
 	Unsure  map[string]error // by name: why nobody could say whether the entry is what its ref means
 
-	needs *scope.Files // that what skills need is held against
+	needs  *scope.Files    // that what skills need is held against
+	unsaid map[string]bool // by name: the entry does not say by the rules of this skl what the skill asks for
 }
 
 // claims compares the lock with the manifest and with the sources that own its refs; ask is that of Verify.
@@ -378,7 +379,7 @@ func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims,
 	if err != nil {
 		return Claims{}, err
 	}
-	c := Claims{needs: f}
+	c := Claims{needs: f, unsaid: map[string]bool{}}
 	if c.Stale, err = scope.StaleNames(f); err != nil {
 		return Claims{}, err
 	}
@@ -430,8 +431,10 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 		var t trees.Tree
 		if t, err = trees.Read(scope.FilesIn(out.Path)); err == nil {
 			asks := t.Asks()
-			out.Unsaid = unsaid(s, asks)
 			err = checkAsks(s, asks)
+			if unsaid(s, asks) {
+				c.unsaid[s.Name] = true
+			}
 		}
 	}
 	if err != nil {

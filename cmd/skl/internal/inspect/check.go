@@ -237,10 +237,8 @@ func (in *Inspector) lockProblems(f *scope.Files, c apply.Claims) (wrong, mends 
 
 // unsaid says of which skills skl.lock does not have what they ask for.
 func unsaid(v apply.Verification) (lines []string) {
-	for _, s := range v.Skills {
-		if s.Unsaid {
-			lines = append(lines, s.Name+": skl.lock does not say by these rules what it asks for, which nobody compares then; skl install writes it")
-		}
+	for _, name := range v.Unsaid {
+		lines = append(lines, name+": skl.lock does not say by these rules what it asks for, which nobody compares then; skl install writes it")
 	}
 	return lines
 }
