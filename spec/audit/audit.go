@@ -299,20 +299,46 @@ var named = sync.OnceValue(func() map[string]lang {
 	settings .npmrc .yarnrc pip.conf pip.ini .pydistutils.cfg setup.cfg .pypirc .gitconfig .gitmodules .curlrc .wgetrc .gemrc
 	shell .envrc .bashrc .zshrc .profile .bash_profile .bash_aliases .zprofile .zshenv pkgbuild apkbuild
 	python sconstruct sconscript wscript
-	opaque snakefile tiltfile rakefile gemfile vagrantfile guardfile podfile brewfile fastfile dangerfile jenkinsfile cmakelists.txt meson.build build.bazel earthfile crontab .vimrc .emacs .gdbinit .lldbinit .irbrc .pryrc .rprofile
+	opaque build.xml pom.xml snakefile tiltfile rakefile gemfile vagrantfile guardfile podfile brewfile fastfile dangerfile jenkinsfile cmakelists.txt meson.build build.bazel earthfile crontab .vimrc .emacs .gdbinit .lldbinit .irbrc .pryrc .rprofile
 `)
 })
 
-// unreadable are extensions of code that no scanner here reads, and of programs.
-var unreadable = sync.OnceValue(func() []string {
-	return strings.Fields("rb pl pm php lua r tcl awk ex exs jl scm clj groovy kts vbs vbe wsf hta bat cmd fish nu applescript scpt swift " +
-		"cmake rake gemspec podspec gradle bzl nix sbt el vim smk reg inf plist " +
-		"exe dll so dylib pyc pyo class jar wasm node bin o a elf com msi deb rpm apk whl egg")
+// unreadable are extensions of code that no scanner here reads, of programs, and of archives, which may hold both.
+var unreadable = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for _, ext := range strings.Fields(`
+		rb pl pm php lua r tcl awk ex exs jl scm clj groovy kts vbs vbe wsf hta bat cmd fish nu applescript scpt swift
+		rs c h cc cxx cpp c++ hh hxx hpp m mm cu java kt scala sc cs csx fs fsi fsx vb dart zig hs lhs ml mli erl hrl escript pas pp dpr d v sv vhd vhdl
+		asm s nasm pyx pxd pxi cljs cljc edn lisp lsp cl rkt ss fnl nim nims cr hx gd coffee litcoffee ls elm purs res re sol f f77 f90 f95 for cob cbl ada adb ads
+		phtml phar rbw pm6 raku tcsh csh elv xonsh xsh bas cls frm vba ahk au3 expect exp jsp jspx asp aspx cshtml razor erb ejs jse wsh scr cpl
+		cmake rake gemspec podspec gradle bzl nix sbt el vim smk reg inf plist csproj fsproj vbproj vcxproj proj targets props tf
+		exe dll so dylib pyc pyo class jar wasm node bin o a elf com msi deb rpm apk whl egg lib obj ko sys ipa appimage
+		zip tar tgz tbz tbz2 txz tzst gz bz2 xz lz lzma lz4 br zst 7z rar cab iso dmg img pkg cpio nupkg snupkg vsix crx xpi mcpb dxt gem crate conda war ear aar asar`) {
+		m[ext] = true
+	}
+	return m
 })
+
+// magics are what programs and archives start with. Documents of offices are archives too: those hold no code that a skill runs.
+var magics = sync.OnceValue(func() []string {
+	return []string{"\x7fELF", "MZ\x90", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe", "\x00asm",
+		"PK\x03\x04", "\x1f\x8b", "BZh", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd", "7z\xbc\xaf\x27\x1c", "Rar!\x1a", "MSCF\x00", "!<arch>\n"}
+})
+
+const documents = " docx pptx xlsx dotx potx xltx odt ods odp odg epub vsdx sketch kmz 3mf "
 
 // language says how a file is read; known is false for what is no code.
 func language(f File) (l lang, known bool) {
 	ext := strings.ToLower(strings.TrimPrefix(path.Ext(f.Path), "."))
+	head := string(f.Data[:min(len(f.Data), 264)])
+	for _, magic := range magics() {
+		if strings.HasPrefix(head, magic) && !(magic[0] == 'P' && ext != "" && has(documents, ext)) {
+			return opaque, true // whatever its name says
+		}
+	}
+	if strings.HasPrefix(head[min(len(head), 257):], "ustar") {
+		return opaque, true
+	}
 	if l, ok := languages()[ext]; ok {
 		return l, true
 	}
@@ -328,15 +354,9 @@ func language(f File) (l lang, known bool) {
 	if path.Base(path.Dir(f.Path)) == ".husky" && ext == "" {
 		return shell, true
 	}
-	for _, magic := range []string{"\x7fELF", "MZ\x90", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe", "\x00asm"} {
-		if strings.HasPrefix(string(f.Data[:min(len(f.Data), 4)]), magic) {
-			return opaque, true
-		}
-	}
-	if slices.Contains(unreadable(), ext) {
+	if unreadable()[ext] {
 		return opaque, true
 	}
-	head := string(f.Data[:min(len(f.Data), 200)])
 	if line, ok := strings.CutPrefix(head, "#!"); ok {
 		line, _, _ = strings.Cut(line, "\n")
 		return scriptOf(line), true

@@ -37,7 +37,7 @@ func (a *auditor) unread(f File) {
 			a.net(url, false, number)
 		}
 		for _, m := range getters.get().FindAllStringSubmatch(text, -1) {
-			name := m[1] + m[2] + m[3]
+			name := m[1] + m[2] + m[3] + m[4]
 			if name == "" {
 				name = "*"
 			}
@@ -50,7 +50,8 @@ const identifier = `([A-Za-z_]\w*)`
 
 var (
 	literals = pattern{text: "(?i)\\b(?:https?|wss?|ftp)://[^\\s\"'`<>]+"}
-	getters  = pattern{text: `(?i:getenv|get_env|env\.fetch|environment\.get|env::var)!?\(\s*(?:["']` + identifier + `["']|\))` +
+	getters  = pattern{text: `(?i:getenv|get_env|lookup_?env|env\.fetch|environment\.get|env::var(?:s|_os)?|environmentvariables?[aw]?|getenvvarowned)!?` +
+		`(?:\(\s*\)|[\s(]\s*(?:[A-Za-z_.]+,\s*)?[@L]?["']` + identifier + `["'])|\b(?:option_)?env!?\(\s*["']` + identifier + `["']` +
 		`|\$?(?:\bENV|\b_ENV|\b_SERVER|environ|environment|env)\s*[\[{]\s*["']?` + identifier + `["']?\s*[\]}]` +
 		`|%` + identifier + `%`}
 )
