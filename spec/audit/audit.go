@@ -21,12 +21,15 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"path"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/skill"
@@ -146,11 +149,14 @@ type auditor struct {
 
 // add notes a permission at a line of the file that is read. An argument that is no text is not known.
 func (a *auditor) add(k Kind, arg string, line int) {
-	if k.argument() && arg == "" || strings.IndexByte(arg, hole) >= 0 || !utf8.ValidString(arg) {
+	if k.argument() && arg == "" || strings.IndexByte(arg, hole) >= 0 || !utf8.ValidString(arg) || !k.takes(arg) {
+		manager, _, _ := strings.Cut(arg, ":")
+		if arg = "*"; k == Package && len(manager) < 20 && k.takes(manager) {
+			arg = manager + ":*"
+		}
 		if !k.dynamic() {
 			k = Dynamic
 		}
-		arg = "*"
 	}
 	if !k.argument() {
 		arg = ""
@@ -226,7 +232,12 @@ func (a *auditor) as(l lang, f File) {
 	if program := interpreters()[l]; program != "" && l != markdown && (f.Executable || isScript(f.Path)) {
 		a.add(Run, program, 1)
 	}
-	src := string(f.Data)
+	src := decoded(f.Data)
+	if l == python {
+		if m := coding.get().FindStringSubmatch(src[:min(len(src), 400)]); m != nil && !has(codings, bare.Replace(strings.ToLower(m[1]))) {
+			a.add(Dynamic, "", 1)
+		}
+	}
 	if l == markdown {
 		if f.Path == skill.FileName {
 			a.declared(f.Data)
@@ -236,6 +247,30 @@ func (a *auditor) as(l lang, f File) {
 	}
 	a.code(l, src, 1)
 }
+
+// decoded is the text of a file: without the mark of its order of bytes, and in UTF-8 if it is in UTF-16, as PowerShell takes it.
+func decoded(data []byte) string {
+	var order binary.ByteOrder = binary.LittleEndian
+	switch {
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		return string(data[3:])
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	case !bytes.HasPrefix(data, []byte("\xff\xfe")):
+		return string(data)
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:]))
+	}
+	return string(utf16.Decode(units))
+}
+
+// coding is the line by which a text of Python says how it is decoded: the first, or the second behind a remark.
+var coding = pattern{text: `\A(?:[ \t\f]*(?:#[^\n]*)?\n)??[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)`}
+
+// codings are those in which code is what its bytes show; letters that ASCII does not have may differ.
+const codings = " utf8 utf8sig ascii usascii latin1 iso88591 iso885915 cp1252 windows1252 "
 
 // isScript reports whether a file of code is one that is run, and not one that is tested or built.
 func isScript(name string) bool { return !strings.HasSuffix(name, ".d.ts") }
@@ -357,7 +392,7 @@ func language(f File) (l lang, known bool) {
 	if unreadable()[ext] {
 		return opaque, true
 	}
-	if line, ok := strings.CutPrefix(head, "#!"); ok {
+	if line, ok := strings.CutPrefix(strings.TrimPrefix(head, "\xef\xbb\xbf"), "#!"); ok {
 		line, _, _ = strings.Cut(line, "\n")
 		return scriptOf(line), true
 	}

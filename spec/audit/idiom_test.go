@@ -35,3 +35,40 @@ func TestIdioms(t *testing.T) {
 		}
 	}
 }
+
+// A host is read to its end or is not known, a name is a word, and a text is decoded as what runs it does.
+func TestWords(t *testing.T) {
+	many := strings.Repeat("a", 300)
+	for _, test := range []struct{ file, src, want string }{
+		{"a.sh", "curl 'https://ev|il.example'\n", "run:bash run:curl net:*"},
+		{"a.sh", "curl 'https://good.example,x.evil.example/'\n", "run:bash run:curl net:*"},
+		{"a.sh", "curl 'https://good.example;@evil.example/'\n", "run:bash run:curl net:*"},
+		{"a.sh", "curl 'https://good.example\\@evil.example/'\n", "run:bash run:curl net:*"},
+		{"a.sh", "curl 'https://[x](y).example'\n", "run:bash run:curl net:*"},
+		{"a.sh", "curl 'https://[::1]:80/' 'https://[::2]'\n", "run:bash run:curl net:::1 net:::2"},
+		{"a.sh", "curl 'https://u:p@a.example:80/x,y@z'\n", "run:bash run:curl net:a.example"},
+		{"a.js", "fetch('https://ev\\til.example')\n", "run:node net:*"},
+		{"a.js", "fetch('https://good.example, @evil.example')\n", "run:node net:*"},
+		{"a.sh", "A='https://a.example,https://b.example'\ncurl $A\n", "run:bash run:curl net:a.example"},
+		{"a.sh", strings.Repeat("$(", 20000), "dynamic-exec run:bash"},
+		{"a.sh", many + "\n", "dynamic-exec run:bash"},
+		{"a.sh", "npm install " + many + "\n", "run:bash run:npm pkg:npm:*"},
+		{"a.sh", "cat ~/" + many + "\n", "run:bash read:*"},
+		{"a.sh", "\ufeffevil a\n", "run:bash run:evil"},
+		{"a.sh", "\ufeff#!/bin/bash\nevil a\n", "run:bash run:evil"},
+		{"tool", "\ufeff#!/bin/bash\nevil a\n", "run:bash run:evil"},
+		{"a.ps1", "\xff\xfeg\x00h\x00 \x00a\x00\n\x00", "run:gh run:pwsh"},
+		{"a.ps1", "\xfe\xff\x00g\x00h\x00 \x00a", "run:gh run:pwsh"},
+		{"a.py", "# -*- coding: rot13 -*-\n", "dynamic-exec run:python3"},
+		{"a.py", "#!/usr/bin/python3\n# vim: set fileencoding=utf-7 :\n", "dynamic-exec run:python3"},
+		{"a.py", "# -*- coding: unicode_escape -*-\n", "dynamic-exec run:python3"},
+		{"a.py", "# -*- coding: utf-8 -*-\n", "run:python3"},
+		{"a.py", "# -*- coding: UTF-8 -*-\n# encoding: x\n", "run:python3"},
+		{"a.py", "\n# -*- coding: latin-1 -*-\n", "run:python3"},
+	} {
+		got := strings.Join(Read([]File{{Path: test.file, Data: []byte(test.src)}}).Set().Texts(), " ")
+		if got != test.want {
+			t.Errorf("%s %.60q:\n got %.80q\nwant %q", test.file, test.src, got, test.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sort"
@@ -40,6 +41,18 @@ func (k Kind) dynamic() bool {
 	return k == Net || k == Env || k == Reads || k == Writes || k == Package
 }
 
+// takes reports whether a text may be an argument of the kind. One that is too long, or that is no word where a name is wanted, is what
+// a scanner made of a text that it did not understand.
+func (k Kind) takes(arg string) bool {
+	switch k {
+	case Run, Net, Env, Package:
+		return len(arg) <= maxArg && !strings.ContainsAny(arg, "$(){}`;|&<>\"\n\r\t")
+	case Reads, Writes:
+		return len(arg) <= maxArg
+	}
+	return true
+}
+
 // A Permission is one thing that a release asks for. It is comparable.
 type Permission struct {
 	Kind Kind
@@ -69,11 +82,13 @@ func plain(c byte) bool { return c > ' ' && c < 0x7f && strings.IndexByte(",%\"'
 // maxArg is the length of an argument in bytes.
 const maxArg = 256
 
+// clip is s, or of one that is too long its start and a digest, so that no two are the same.
 func clip(s string) string {
 	if len(s) <= maxArg {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxArg], "")
+	sum := sha256.Sum256([]byte(s))
+	return strings.ToValidUTF8(s[:maxArg-17], "") + fmt.Sprintf("-%x", sum[:8])
 }
 
 // Kinds are all there are, in the order in which they are shown.

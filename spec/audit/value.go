@@ -193,14 +193,25 @@ func host(s string, bare bool) (name string, ok bool) {
 	} else if !bare {
 		return "", false
 	}
-	if i := strings.IndexAny(s, "/?#\\ \t\n\"'`<>,;|"); i >= 0 {
+	after := ""
+	if i := strings.IndexAny(s, "/?#"); i >= 0 {
+		s, after = s[:i], s[i:]
+	}
+	if i := strings.IndexAny(s, "\\ \t\r\n\"'`<>,;|"); i >= 0 { // the address ends in a text, or what fetches it reads on
+		if goesOn(s[i], s[i+1:], after) {
+			return holeText, isURL
+		}
 		s = s[:i]
 	}
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		s = s[i+1:]
 	}
 	if strings.HasPrefix(s, "[") {
-		s, _, _ = strings.Cut(s[1:], "]")
+		inner, port, closed := strings.Cut(s[1:], "]")
+		if !closed || port != "" && port[0] != ':' {
+			return holeText, isURL
+		}
+		s = inner
 	} else {
 		s, _, _ = strings.Cut(s, ":")
 	}
@@ -218,6 +229,19 @@ func host(s string, bare bool) (name string, ok bool) {
 		}
 	}
 	return s, true
+}
+
+// goesOn reports whether a host may go on behind a byte that is in no name of a host: resolvers take "good.example,x.evil.example", and
+// all before "@" is no host. Another address may follow.
+func goesOn(end byte, rest, after string) bool {
+	if strings.IndexByte(rest, '@') >= 0 {
+		return true
+	}
+	if end == ' ' || end == '\\' || rest == "" || rest[0] != '.' && rest[0] != '-' && (!wordByte(rest[0]) || rest[0] == '$') {
+		return false
+	}
+	scheme, isURL := strings.CutSuffix(rest, ":")
+	return !isURL || !strings.HasPrefix(after, "//") || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz") != ""
 }
 
 // namespaces are hosts of names that nobody fetches.
@@ -249,5 +273,5 @@ var usual = sync.OnceValue(func() []string {
 	return strings.Fields(`HOME PATH PWD OLDPWD USER USERNAME LOGNAME SHELL TERM COLORTERM LANG LANGUAGE LC_ TMPDIR TMP TEMP HOSTNAME COLUMNS LINES EDITOR VISUAL PAGER NO_COLOR
 	FORCE_COLOR CI DEBUG VERBOSE XDG_ RANDOM SECONDS IFS PS1 PS2 PS4 BASH BASH_ BASHPID UID EUID PPID FUNCNAME LINENO OPTARG OPTIND OPTERR REPLY PIPESTATUS SHLVL OSTYPE MACHTYPE HOSTTYPE
 	DISPLAY PYTHONPATH PYTHONUNBUFFERED NODE_ENV VIRTUAL_ENV ARGUMENTS CLAUDE_PLUGIN_ROOT CLAUDE_SKILL_DIR CLAUDE_PROJECT_DIR CLAUDE_SESSION_ID CLAUDE_PLUGIN_DATA SKILL_DIR SKILL_ROOT SKILL_PATH APPDATA LOCALAPPDATA
-	USERPROFILE PROGRAMFILES PROGRAMDATA WINDIR SYSTEMROOT COMSPEC PSSCRIPTROOT PSMODULEPATH GITHUB_OUTPUT GITHUB_ENV GITHUB_STEP_SUMMARY GITHUB_WORKSPACE`)
+	USERPROFILE PROGRAMFILES PROGRAMFILES(X86) PROGRAMDATA WINDIR SYSTEMROOT COMSPEC PSSCRIPTROOT PSMODULEPATH GITHUB_OUTPUT GITHUB_ENV GITHUB_STEP_SUMMARY GITHUB_WORKSPACE`)
 })
