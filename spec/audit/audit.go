@@ -292,6 +292,9 @@ const (
 	notebook // of Jupyter
 	settings // lines of KEY = VALUE, which programs obey
 	process  // lines of NAME: COMMAND
+	page     // HTML and its like, with scripts
+	database // SQL
+	sitepath // lines of a .pth file of Python
 	itself   // a file that is started: what its first line says, or shell
 )
 
@@ -300,7 +303,7 @@ var interpreters = sync.OnceValue(func() map[lang]string {
 })
 
 // langs are the names of languages in tables, in the order of their constants.
-var langs = strings.Fields("opaque markdown shell python script golang powershell recipe justfile image notebook settings process")
+var langs = strings.Fields("opaque markdown shell python script golang powershell recipe justfile image notebook settings process page database sitepath")
 
 func langOf(name string) lang { return lang(slices.Index(langs, name)) }
 
@@ -321,6 +324,15 @@ var languages = sync.OnceValue(func() map[string]lang {
 	image dockerfile docker containerfile
 	notebook ipynb
 	settings service timer desktop
+`)
+})
+
+// formats are extensions of files that hold code of other languages. In fences their names say nothing that is run.
+var formats = sync.OnceValue(func() map[string]lang {
+	return langsOf(`
+	page html htm xhtml xht shtml svg vue svelte astro xsl xslt
+	database sql psql pgsql mysql ddl dml
+	sitepath pth
 `)
 })
 
@@ -377,6 +389,9 @@ func language(f File) (l lang, known bool) {
 	if l, ok := languages()[ext]; ok {
 		return l, true
 	}
+	if l, ok := formats()[ext]; ok {
+		return l, true
+	}
 	base := strings.ToLower(path.Base(f.Path))
 	for name := base; ; name = name[:strings.LastIndexByte(name, '.')] { // Dockerfile.dev
 		if l, ok := named()[name]; ok {
@@ -431,6 +446,12 @@ func (a *auditor) code(l lang, src string, line int) {
 		a.settings(src, line)
 	case process:
 		a.processes(src, line)
+	case page:
+		a.page(src, line)
+	case database:
+		a.database(src, line)
+	case sitepath:
+		a.sitepath(src, line)
 	case opaque:
 		a.add(Dynamic, "", line)
 	case markdown:
