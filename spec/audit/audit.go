@@ -295,6 +295,7 @@ const (
 	page     // HTML and its like, with scripts
 	database // SQL
 	sitepath // lines of a .pth file of Python
+	listing  // of packages: requirements.txt, go.mod
 	itself   // a file that is started: what its first line says, or shell
 )
 
@@ -303,7 +304,7 @@ var interpreters = sync.OnceValue(func() map[lang]string {
 })
 
 // langs are the names of languages in tables, in the order of their constants.
-var langs = strings.Fields("opaque markdown shell python script golang powershell recipe justfile image notebook settings process page database sitepath")
+var langs = strings.Fields("opaque markdown shell python script golang powershell recipe justfile image notebook settings process page database sitepath listing")
 
 func langOf(name string) lang { return lang(slices.Index(langs, name)) }
 
@@ -393,6 +394,9 @@ func language(f File) (l lang, known bool) {
 		return l, true
 	}
 	base := strings.ToLower(path.Base(f.Path))
+	if base == "go.mod" || has(" txt in ", ext) && (strings.Contains(base, "requirements") || path.Base(path.Dir(f.Path)) == "requirements") {
+		return listing, true
+	}
 	for name := base; ; name = name[:strings.LastIndexByte(name, '.')] { // Dockerfile.dev
 		if l, ok := named()[name]; ok {
 			return l, true
@@ -452,6 +456,8 @@ func (a *auditor) code(l lang, src string, line int) {
 		a.database(src, line)
 	case sitepath:
 		a.sitepath(src, line)
+	case listing:
+		a.requirements(src, line)
 	case opaque:
 		a.add(Dynamic, "", line)
 	case markdown:

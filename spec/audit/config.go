@@ -78,7 +78,7 @@ func isConfig(name string) (config, ofAgents bool) {
 	switch ext {
 	case ".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml":
 	default:
-		return false, false
+		return path.Base(name) == "pipfile", false
 	}
 	base := strings.TrimSuffix(path.Base(name), ext)
 	dir := path.Base(path.Dir(name))
@@ -100,9 +100,10 @@ type config struct {
 // or has the keys that start something; then ok is false.
 func (a *auditor) config(src []byte, ofAgents bool) (ok bool) {
 	c := config{a, ofAgents, keysOf(a.path)}
+	manager, keys := manifestOf(a.path)
 	list, err := parseConfig(a.path, src)
 	if err != nil {
-		return !ofAgents && c.shell == "" && !starts.get().Match(src)
+		return !ofAgents && c.shell == "" && manager == "" && !starts.get().Match(src)
 	}
 	base := strings.ToLower(path.Base(a.path))
 	for _, n := range list {
@@ -111,6 +112,9 @@ func (a *auditor) config(src []byte, ofAgents bool) (ok bool) {
 			continue
 		}
 		c.walk(n, "", 0)
+		if manager != "" {
+			c.manifest(&n, manager, keys)
+		}
 	}
 	return true
 }
@@ -128,7 +132,7 @@ func parseConfig(name string, src []byte) (list []node, err error) {
 	if len(src) > maxYAML {
 		return nil, errLong
 	}
-	if ext == ".toml" {
+	if ext == ".toml" || ext == "" {
 		doc, err := tomledit.Parse(src)
 		if err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // extensions are the files that Read is fuzzed with.
-var extensions = []string{"sh", "py", "js", "ts", "go", "ps1", "md", "json", "yaml", "toml", "mk", "just", "dockerfile", "ipynb", "service", "html", "svelte", "sql", "pth"}
+var extensions = []string{"sh", "py", "js", "ts", "go", "ps1", "md", "json", "yaml", "toml", "mk", "just", "dockerfile", "ipynb", "service", "html", "svelte", "sql", "pth", "requirements.txt"}
 
 // Read accepts everything, twice the same, and its permissions have a text form that Parse accepts.
 func FuzzRead(f *testing.F) {
@@ -94,7 +94,7 @@ func TestLinear(t *testing.T) {
 	pieces := []string{"(", "$(", "`", "\"", "'", "${a:-", "{", "[", "f(", "f(a)(", "a.b().", "x = x + ", "`${", "f'{", "if ", "<<A\n", "a|", "a=$a$a\n", "curl $x https://a.example\n", "\"\"\"", "/*", "# ", "$x+", "exec(", "a?b:", "x = f(x)\n",
 		"```\n", "```sh\ncurl \"\n```\n", "it's\n", "x=\"$x\"\n", "[char]1+", "$a = $a + 'x'\n", "@'\n", "<#", "\\\n", "os.system(", "a[0]", "\x00", "é", "import a.b as c\n", "from a import (\n", "def f(a, b=1):\n", "f(f, f)\n", "subprocess.run(['a', ", "a or ", "'a' 'b' ", "`a` ", "eval ", "! ", "((", "[[ ", "case x in a) ", "&& ", "\"$(\"", "process.env[", "getattr(", "x.join([", "x:\n\t$(A)\n", "A = $(A)$(A)\n", "$(shell ", "${{", "RUN a \\\n", "LABEL a \\\n", "RUN <<E\n", "x:\n #!/bin/sh\n", "    curl a\n", "a | sh ", "bash a.txt\n",
 		"$(", "${A", "A += $(A)b\n", "define a\n", "include a\n", "x: A=$(B)\n", "{{ `a` }}", "`a`", "shell('a') ", "# escape=`\n", "RUN a `\n", "#\n\\\n", "ENV a b\n", "ONBUILD ", "--a ", "RUN [\"a\", \"b\"]\n", "COPY <<a b\n", "FROM a AS b\n", "!a {b}\n", "a=!b\n", "%run a\n", "%%bash\n", "a: b\n", "- \"a\": \"b\"\n", "[alias]\na = !b\n", "//a.b/\n", "\n\n    gh a\n",
-		"<script>", "<script>a</script>", "<script src=", "<a onclick=\"f()\"", " onclick='", "onx=", "<!--", "= ", "={", "{a}", "url(", "@import", "srcdoc=\"&lt;a onx=f()&gt;\" ", "href=javascript:a() ", "FROM PROGRAM 'a'\n", "\\! a\n", "from /*", "load_file(", "import a; b()\n"}
+		"<script>", "<script>a</script>", "<script src=", "<a onclick=\"f()\"", " onclick='", "onx=", "<!--", "= ", "={", "{a}", "url(", "@import", "srcdoc=\"&lt;a onx=f()&gt;\" ", "href=javascript:a() ", "FROM PROGRAM 'a'\n", "\\! a\n", "from /*", "load_file(", "require (\n", "a b\n", "import a; b()\n"}
 	const n = 12 << 10
 	for _, piece := range pieces {
 		for _, ext := range extensions {

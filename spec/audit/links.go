@@ -132,7 +132,8 @@ func manner(f File) string {
 		ext = strings.ToLower(path.Ext(f.Path))
 	}
 	base := strings.ToLower(path.Base(f.Path))
-	return fmt.Sprint(l, known, config, ofAgents, ext, keysOf(f.Path), f.Path == skill.FileName, isScript(f.Path), config && strings.HasPrefix(base, "hooks"))
+	manager, _ := manifestOf(f.Path)
+	return fmt.Sprint(l, known, config, ofAgents, ext, keysOf(f.Path), manager, f.Path == skill.FileName, isScript(f.Path), config && strings.HasPrefix(base, "hooks"))
 }
 
 // itself is the path of the file whose bytes f has.

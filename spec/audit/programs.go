@@ -506,6 +506,9 @@ func (a *auditor) installs(program string, args []value, line int) {
 			}
 			switch word {
 			case "-r", "--requirement", "-c", "-e", "--editable":
+				if own := a.owns(next); own != "" && manager == "pip" && (word == "-r" || word == "--requirement") {
+					a.ask(own, listing)
+				}
 				if next != "" && !strings.Contains(next, "://") {
 					i++
 				}
