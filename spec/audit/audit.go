@@ -334,6 +334,9 @@ var formats = sync.OnceValue(func() map[string]lang {
 	page html htm xhtml xht shtml svg vue svelte astro xsl xslt
 	database sql psql pgsql mysql ddl dml
 	sitepath pth
+	shell command
+	script es6 jsm gs pac
+	markdown mdc
 `)
 })
 
@@ -347,7 +350,7 @@ var named = sync.OnceValue(func() map[string]lang {
 	settings .npmrc .yarnrc pip.conf pip.ini .pydistutils.cfg setup.cfg .pypirc .gitconfig .gitmodules .curlrc .wgetrc .gemrc
 	shell .envrc .bashrc .zshrc .profile .bash_profile .bash_aliases .zprofile .zshenv pkgbuild apkbuild
 	python sconstruct sconscript wscript
-	opaque build.xml pom.xml snakefile tiltfile rakefile gemfile vagrantfile guardfile podfile brewfile fastfile dangerfile jenkinsfile cmakelists.txt meson.build build.bazel earthfile crontab .vimrc .emacs .gdbinit .lldbinit .irbrc .pryrc .rprofile
+	opaque build.xml pom.xml snakefile tiltfile rakefile gemfile vagrantfile guardfile podfile brewfile fastfile dangerfile jenkinsfile cmakelists.txt meson.build build.bazel earthfile crontab .vimrc .emacs .gdbinit .lldbinit .irbrc .pryrc .rprofile .lintstagedrc .huskyrc .releaserc
 `)
 })
 
@@ -358,7 +361,9 @@ var unreadable = sync.OnceValue(func() map[string]bool {
 		rb pl pm php lua r tcl awk ex exs jl scm clj groovy kts vbs vbe wsf hta bat cmd fish nu applescript scpt swift
 		rs c h cc cxx cpp c++ hh hxx hpp m mm cu java kt scala sc cs csx fs fsi fsx vb dart zig hs lhs ml mli erl hrl escript pas pp dpr d v sv vhd vhdl
 		asm s nasm pyx pxd pxi cljs cljc edn lisp lsp cl rkt ss fnl nim nims cr hx gd coffee litcoffee ls elm purs res re sol f f77 f90 f95 for cob cbl ada adb ads
-		phtml phar rbw pm6 raku tcsh csh elv xonsh xsh bas cls frm vba ahk au3 expect exp jsp jspx asp aspx cshtml razor erb ejs jse wsh scr cpl
+		phtml phar rbw pm6 raku tcsh csh elv xonsh xsh bas cls frm vba ahk au3 expect exp jsp jspx asp aspx cshtml razor erb ejs jse wsh scr cpl lnk
+		gleam roc vala hack wren janet tl moon odin jai c3 rexx abap mojo sage ipy pyz t psgi cgi fcgi plx sed sas gnuplot plt wat ll star gyp gypi pug rmd qmd m4 ac am pbxproj nsi iss
+		workflow shortcut docm xlsm pptm dotm xltm pkl pickle joblib dill pt ckpt keras bundle hcl
 		cmake rake gemspec podspec gradle bzl nix sbt el vim smk reg inf plist csproj fsproj vbproj vcxproj proj targets props tf
 		exe dll so dylib pyc pyo class jar wasm node bin o a elf com msi deb rpm apk whl egg lib obj ko sys ipa appimage
 		zip tar tgz tbz tbz2 txz tzst gz bz2 xz lz lzma lz4 br zst 7z rar cab iso dmg img pkg cpio nupkg snupkg vsix crx xpi mcpb dxt gem crate conda war ear aar asar`) {
@@ -367,10 +372,10 @@ var unreadable = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// magics are what programs and archives start with. Documents of offices are archives too: those hold no code that a skill runs.
+// magics are what programs, archives and texts of PHP start with. Documents of offices are archives too: those hold no code that a skill runs.
 var magics = sync.OnceValue(func() []string {
 	return []string{"\x7fELF", "MZ\x90", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe", "\x00asm",
-		"PK\x03\x04", "\x1f\x8b", "BZh", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd", "7z\xbc\xaf\x27\x1c", "Rar!\x1a", "MSCF\x00", "!<arch>\n"}
+		"PK\x03\x04", "\x1f\x8b", "BZh", "\xfd7zXZ\x00", "\x28\xb5\x2f\xfd", "7z\xbc\xaf\x27\x1c", "Rar!\x1a", "<?php", "MSCF\x00", "!<arch>\n"}
 })
 
 const documents = " docx pptx xlsx dotx potx xltx odt ods odp odg epub vsdx sketch kmz 3mf "

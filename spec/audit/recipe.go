@@ -556,7 +556,7 @@ var (
 
 // shellKeys are files of configuration and the keys in them whose values are lines of shell; a file whose name has no extension has any.
 const shellKeys = `
-package.json scripts
+package.json scripts lintstaged
 composer.json scripts
 deno.json tasks
 deno.jsonc tasks
