@@ -146,18 +146,28 @@ func (a *auditor) requirement(manager, text string, line int) {
 	switch a.net(text, false, line); {
 	case strings.Contains(text, "${"):
 		a.add(Package, manager+":*", line)
-	case strings.HasPrefix(text, "."), strings.HasPrefix(text, "/"), strings.HasSuffix(text, ".whl"), strings.HasSuffix(text, ".tar.gz"), strings.HasSuffix(text, ".zip"):
+	case !strings.Contains(text, "://") && archived.get().MatchString(text):
 		if own := a.owns(text); own != "" {
 			a.ask(own, opaque)
-		} else if strings.Contains(text, "://") {
-			a.pack(manager, text, line)
 		}
 	case strings.Contains(text, "://") && !required.get().MatchString(text):
-		a.pack(manager, text, line)
+		a.add(Package, manager+":"+repository(text), line)
 	default:
 		a.pack(manager, strings.TrimRight(required.get().FindString(text), " \t[(=<>!~@;,#"), line)
 	}
 }
+
+// repository is the address of a package without who logs in there, its revision and what stands behind it.
+func repository(text string) string {
+	text, _, _ = strings.Cut(text, "#")
+	scheme, rest, _ := strings.Cut(strings.Fields(text + " .")[0], "://")
+	host, way, _ := strings.Cut(rest, "/")
+	way, _, _ = strings.Cut(way, "@")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + way
+}
+
+// archived is a path of the project, or of an archive in it.
+var archived = pattern{text: `^[./]|\.(?:whl|tar\.gz|zip)$`}
 
 // required is the name that a requirement begins with.
 var required = pattern{text: `^[A-Za-z0-9][\w.-]*(?:::[\w.-]+)?[ \t]*(?:$|[\[(=<>!~@;,#])`}

@@ -10,7 +10,7 @@ func TestManifests(t *testing.T) {
 	for _, test := range []struct{ files, want string }{
 		{"requirements.txt=# see https://docs.example\nrequests==2.0 # x\nPillow[a]>=1 ; python_version < '3'\nleft @ https://l.example/left.whl\n", "net:l.example pkg:pip:Pillow pkg:pip:left pkg:pip:requests"},
 		{"dev-requirements.txt=--index-url https://i.example/simple\n--extra-index-url=https://j.example\n-fhttps://f.example\n--trusted-host t.example\na\n", "net:f.example net:i.example net:j.example net:t.example pkg:pip:a"},
-		{"requirements/base.txt=git+https://g.example/a@main#egg=a\n-e git+ssh://git@h.example/b\n--find-links ${WHEELS_TOKEN}\n", "net:* net:g.example net:h.example pkg:pip:git+https://g.example/a pkg:pip:git+ssh://git"},
+		{"requirements/base.txt=git+https://g.example/a@main#egg=a\n-e git+ssh://git@h.example/b\n--find-links ${WHEELS_TOKEN}\n", "net:* net:g.example net:h.example pkg:pip:git+https://g.example/a pkg:pip:git+ssh://h.example/b"},
 		{"requirements.txt=-r more.lst\n./x.whl\n|more.lst=b\n|x.whl=x\n", "dynamic-exec pkg:pip:b"},
 		{"SKILL.md=Run `pip install -r deps.lst`.\n|deps.lst=b\n--index-url \\\n  https://i.example\n", "run:pip net:i.example pkg:pip:b"},
 		{`package.json={"name": "x", "version": "1.0.0", "dependencies": {"left": "^1", "@a/b": "git+https://g.example/b"}, "devDependencies": {"c": "npm:evil@1", "d": "user/repo", "e": "file:../e"}}`, "net:g.example net:github.com pkg:npm:@a/b pkg:npm:d pkg:npm:evil pkg:npm:left"},
