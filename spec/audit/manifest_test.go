@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a manifest names is installed by who follows the skill: packages, and the hosts that they come from.
+// A manifest is installed by whoever follows the skill: its packages count, and the hosts that they come from.
 func TestManifests(t *testing.T) {
 	for _, test := range []struct{ files, want string }{
 		{"requirements.txt=# see https://docs.example\nrequests==2.0 # x\nPillow[a]>=1 ; python_version < '3'\nleft @ https://l.example/left.whl\n", "net:l.example pkg:pip:Pillow pkg:pip:left pkg:pip:requests"},
