@@ -202,7 +202,7 @@ func (s *shellText) stmt(n *syntax.Stmt) {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			if r.Hdoc != nil {
-				stdin = s.word(r.Hdoc)
+				stdin = s.here(r)
 			}
 		case syntax.WordHdoc:
 			stdin = s.word(r.Word)
@@ -388,7 +388,7 @@ func (s *shellText) output(n *syntax.Stmt) value {
 				if r.Op == syntax.WordHdoc {
 					return decoder(words)(s.word(r.Word))
 				} else if r.Hdoc != nil {
-					return decoder(words)(s.word(r.Hdoc))
+					return decoder(words)(s.here(r))
 				}
 			}
 		}
@@ -442,16 +442,34 @@ func (s *shellText) word(w *syntax.Word) value {
 	if w == nil {
 		return value{""}
 	}
-	return s.parts(w.Parts, false)
+	return s.parts(w.Parts, nil)
+}
+
+// here is the text of a here-document. In one whose mark is quoted a backslash is itself.
+func (s *shellText) here(r *syntax.Redirect) value {
+	for _, p := range r.Word.Parts {
+		if lit, ok := p.(*syntax.Lit); !ok || strings.IndexByte(lit.Value, '\\') >= 0 {
+			return s.parts(r.Hdoc.Parts, asWritten)
+		}
+	}
+	return s.parts(r.Hdoc.Parts, inHere)
 }
 
 // backslashes takes away those that end a line or stand before another.
 var backslashes = strings.NewReplacer("\\\n", "", `\\`, `\`)
 
+// Escapes of double quotes and of here-documents: any other backslash stays.
+var (
+	inQuotes  = strings.NewReplacer("\\\n", "", `\\`, `\`, `\"`, `"`, `\$`, "$", "\\`", "`")
+	inHere    = strings.NewReplacer("\\\n", "", `\\`, `\`, `\$`, "$", "\\`", "`")
+	asWritten = strings.NewReplacer()
+)
+
 // maxParts bounds the parts of one word whose text is computed; what has more is not known.
 const maxParts = 500
 
-func (s *shellText) parts(parts []syntax.WordPart, quoted bool) value {
+// parts is the text of the parts of a word. Escapes are those of the quotes around it, nil outside of quotes.
+func (s *shellText) parts(parts []syntax.WordPart, escapes *strings.Replacer) value {
 	out := value{""}
 	for i, p := range parts {
 		if i == maxParts {
@@ -460,7 +478,11 @@ func (s *shellText) parts(parts []syntax.WordPart, quoted bool) value {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			text := p.Value
-			if !quoted && strings.IndexByte(text, '\\') >= 0 {
+			switch {
+			case strings.IndexByte(text, '\\') < 0:
+			case escapes != nil:
+				text = escapes.Replace(text)
+			default:
 				text = backslashes.Replace(text)
 				if s.prose {
 					text = strings.ReplaceAll(text, `\`, "/") // a path of Windows
@@ -476,7 +498,7 @@ func (s *shellText) parts(parts []syntax.WordPart, quoted bool) value {
 				out = cat(out, value{p.Value})
 			}
 		case *syntax.DblQuoted:
-			out = cat(out, s.parts(p.Parts, true))
+			out = cat(out, s.parts(p.Parts, inQuotes))
 		case *syntax.ParamExp:
 			out = cat(out, s.param(p))
 		case *syntax.CmdSubst:
