@@ -143,6 +143,9 @@ type auditor struct {
 	asked  []asked        // files of the skill that are run by something, whatever their names say
 	readAs map[asked]bool // files that were read, by their own names
 
+	script *shellText // whose statement is read, nil for none
+	same   bool       // the shell that is read next has its functions and variables
+
 	places int           // of a permission that are kept
 	told   func(Command) // is told of programs that are started, nil for nobody
 }

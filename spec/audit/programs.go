@@ -202,7 +202,23 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		if !ordinary()[base] && base != "time" && base != "exec" && base != "env" && base != "nohup" && base != "timeout" && base != "nice" && base != "xargs" {
 			a.add(Run, base, line)
 		}
-		a.exec(unwrap(args, skip, lower), stdin, line, prose)
+		rest := unwrap(args, skip, lower)
+		for _, v := range args[:len(args)-len(rest)] {
+			for _, word := range v.or() {
+				if name, val, ok := strings.Cut(word, "="); ok && (lower == "env" || lower == "sudo" || lower == "doas") {
+					a.set("env", name, value{val}, line, prose)
+				}
+			}
+		}
+		if lower == "watch" || lower == "parallel" { // they join their words and give them to a shell
+			if v := join(rest, " "); len(rest) > 0 && v.known() {
+				rest = nil
+				for _, s := range v {
+					a.lineOf(s, line, prose)
+				}
+			}
+		}
+		a.exec(rest, stdin, line, prose)
 		if lower == "env" && len(unwrap(args, 0, lower)) == 0 {
 			a.add(Env, "*", line)
 		}
@@ -256,13 +272,37 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 			}
 		}
 	}
+	a.acts(lower, args, line, prose)
 	a.fetches(lower, args, line, prose)
 	a.installs(lower, args, line)
 	a.touches(lower, args, line)
 	switch lower {
+	case "trap":
+		for len(args) > 0 && strings.HasPrefix(args[0].or()[0], "-") && len(args[0].or()[0]) > 1 {
+			args = args[1:]
+		}
+		if len(args) > 1 && args[0].or()[0] != "-" {
+			a.inScript(args[0], line, prose)
+		}
+	case "alias":
+		for _, v := range args {
+			for _, word := range v.or() {
+				if name, val, ok := strings.Cut(word, "="); ok && name != "" && name[0] != '-' {
+					a.inScript(value{val}, line, prose)
+				}
+			}
+		}
+	case "bind":
+		for _, v := range args {
+			for _, word := range v.or() {
+				if _, val, ok := strings.Cut(word, "\":"); ok && slices.ContainsFunc(args, func(v value) bool { return v.or()[0] == "-x" }) {
+					a.inScript(value{strings.Trim(val, " \"'")}, line, prose)
+				}
+			}
+		}
 	case "find":
 		for i, v := range args {
-			if slices.Contains(v, "-exec") || slices.Contains(v, "-execdir") || slices.Contains(v, "-ok") {
+			if slices.Contains(v, "-exec") || slices.Contains(v, "-execdir") || slices.Contains(v, "-ok") || slices.Contains(v, "-okdir") {
 				a.exec(args[i+1:], nil, line, prose)
 			}
 		}
@@ -404,6 +444,7 @@ func join(list []value, sep string) value {
 func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 	always, fetches := fetchers()[program]
 	found, missing := false, false
+	roles := options()[program]
 	var before string
 	for _, v := range args {
 		for _, word := range v.or() {
@@ -414,10 +455,10 @@ func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 				}
 				continue
 			}
-			if key, val, ok := strings.Cut(word, "="); ok && option && key != "" {
+			if key, val, ok := strings.Cut(word, "="); ok && option && key != "" && program != "ssh" {
 				word, option = val, false
 			}
-			bare := always && !option && !slices.Contains(strings.Fields("-H --header -o --output -d --data -X --request -A --user-agent -F --form -u --user -b -c -T -w -e --data-raw --data-binary -i -p -l --max-time -m -outfile -headers -body -method -contenttype"), strings.ToLower(before)) &&
+			bare := always && !option && roles[before] == 0 && !slices.Contains(strings.Fields("-H --header -o --output -d --data -X --request -A --user-agent -F --form -u --user -b -c -T -w -e --data-raw --data-binary -i -p -l --max-time -m -outfile -headers -body -method -contenttype"), strings.ToLower(before)) &&
 				!slices.Contains(strings.Fields("-H --header -o --output -d --data -X -A -F -u -T -w -O"), before)
 			if program == "git" || program == "rsync" || program == "scp" {
 				bare = strings.Contains(word, "@") && strings.Contains(word, ":") || strings.HasPrefix(word, "rsync://")

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,12 @@ var placeholder = pattern{text: `<[A-Za-z][^<>|&;()\n]{0,60}>|\$\([A-Z]\w*\.\w+\
 // shell reads a text of shell. What is no shell is read line by line; in a file it is dynamic-exec as well.
 func (a *auditor) shell(src string, line int, prose bool) {
 	s := &shellText{auditor: a, prose: prose, vars: map[string]value{}, funcs: map[string]bool{}, self: map[string]bool{}}
+	if outer := a.script; a.same && outer != nil {
+		s.vars, s.funcs, s.self = maps.Clone(outer.vars), maps.Clone(outer.funcs), maps.Clone(outer.self)
+	}
+	outer := a.script
+	a.script, a.same = s, false
+	defer func() { a.script = outer }()
 	if prose {
 		src = placeholder.get().ReplaceAllString(src, "$$_")
 	}
@@ -189,9 +196,50 @@ func (s *shellText) walk(n syntax.Node) {
 			}
 		case *syntax.ParamExp:
 			s.variable(n)
+		case *syntax.Assign:
+			s.assign(n)
 		}
 		return true
 	})
+}
+
+// assign notes what a variable of the environment does that is set. PATH and its like stand for what they were.
+func (s *shellText) assign(n *syntax.Assign) {
+	if n.Name == nil || n.Value == nil && n.Array == nil {
+		return
+	}
+	name := n.Name.Value
+	r := variableRole(name)
+	if r == 0 {
+		return
+	}
+	var v value
+	if r == asFolders {
+		old, set := s.vars[name]
+		s.vars[name] = value{"$"}
+		v = s.word(n.Value)
+		if delete(s.vars, name); set {
+			s.vars[name] = old
+		}
+	} else if v = s.word(n.Value); n.Array != nil {
+		for _, e := range n.Array.Elems {
+			v = either(v, s.word(e.Value))
+		}
+	}
+	if strings.HasSuffix(name, "COMMAND") && r == asLine {
+		s.inScript(v, s.line(n), s.prose)
+		return
+	}
+	s.acting(r, "env", v, s.line(n), s.prose)
+}
+
+// inScript reads lines of shell that the script which is read runs itself: its functions are no programs.
+func (a *auditor) inScript(v value, line int, prose bool) {
+	for _, text := range v.or() {
+		a.same = true
+		a.lineOf(text, line, prose)
+		a.same = false
+	}
 }
 
 func (s *shellText) line(n syntax.Node) int { return s.base + int(n.Pos().Line()) }
