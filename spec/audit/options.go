@@ -120,6 +120,8 @@ var options = sync.OnceValue(func() map[string]map[string]role {
 	emacs file -l --load --script -q
 	strace action -o
 	openssl code -engine -provider
+	find output -fprint -fprint0 -fprintf -fls
+	find input -files0-from
 	awk file -f --file
 	awk code -l --load -i --include
 	sed file -f --file

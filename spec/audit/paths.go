@@ -60,10 +60,12 @@ func (a *auditor) use(k Kind, p string, line int) {
 			return
 		}
 	}
-	if rest, ok := strings.CutPrefix(p, "/dev/tcp/"); ok {
-		name, _, _ := strings.Cut(rest, "/")
-		a.add(Net, name, line)
-		return
+	for _, dir := range []string{"/dev/tcp", "/dev/udp"} {
+		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/') {
+			name, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+			a.add(Net, name, line)
+			return
+		}
 	}
 	if missing {
 		p = strings.TrimSuffix(p, "/") + "/*"

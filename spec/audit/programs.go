@@ -80,7 +80,7 @@ var managers = sync.OnceValue(func() map[string][]string {
 	dotnet tool package
 	docker pull run
 	podman pull run
-	go install get
+	go install get run
 	uv add pip
 	deno install
 	install-module
@@ -248,15 +248,7 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		a.interpret(langOf(r[0]), r[1:], args, stdin, line, prose)
 	}
 	if lower == "python3" {
-		for i, v := range args {
-			if slices.Contains(v, "-m") && i+1 < len(args) {
-				a.exec(args[i+1:], nil, line, prose)
-				if base := args[i+1]; base.known() && base[0] != "pip" {
-					delete(a.found, Permission{Run, base[0]})
-				}
-				break
-			}
-		}
+		a.runsModule(args, line, prose)
 	}
 	if l, ok := recipes()[lower]; ok && (l != image || slices.ContainsFunc(args, func(v value) bool { return slices.Contains(v, "build") })) {
 		for i, v := range args {
@@ -315,13 +307,19 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		if len(args) == 0 {
 			a.add(Env, "*", line)
 		}
-	case "awk", "gawk":
-		for _, v := range args {
-			if slices.ContainsFunc(v, func(s string) bool {
-				return strings.Contains(s, "system(") || strings.Contains(s, "getline") && strings.Contains(s, "|")
-			}) {
-				a.add(Dynamic, "", line)
-			}
+	case "sed", "awk", "gawk", "mawk", "nawk", "gsed", "jq", "gojq", "yq":
+		a.filters(lower, args, line, prose)
+	case "envsubst":
+		a.substituted(args, line)
+	case "socat":
+		a.socat(args, line, prose)
+	case "set":
+		if len(args) == 0 && !prose {
+			a.add(Env, "*", line)
+		}
+	case "compgen":
+		if len(args) == 1 && has(" -e -v -A ", args[0].or()[0]) {
+			a.add(Env, "*", line)
 		}
 	}
 }
@@ -445,6 +443,8 @@ func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 	always, fetches := fetchers()[program]
 	found, missing := false, false
 	roles := options()[program]
+	operand := "" // the first word that is no option nor seems to be the value of one
+	remote := program == "git" && len(args) > 0 && has(" clone fetch pull push remote ls-remote submodule ", args[0].or()[0])
 	var before string
 	for _, v := range args {
 		for _, word := range v.or() {
@@ -462,12 +462,17 @@ func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 				!slices.Contains(strings.Fields("-H --header -o --output -d --data -X -A -F -u -T -w -O"), before)
 			if program == "git" || program == "rsync" || program == "scp" {
 				bare = strings.Contains(word, "@") && strings.Contains(word, ":") || strings.HasPrefix(word, "rsync://")
-				if !bare && program != "git" {
-					if h, _, ok := strings.Cut(word, ":"); ok && !option && !prose && len(h) > 1 && !strings.ContainsAny(h, "/.\x00") {
-						a.add(Net, strings.ToLower(h), line)
-						found = true
+				if !bare && (program != "git" || remote) {
+					if h, _, ok := strings.Cut(word, ":"); ok && !option && len(h) > 1 && !strings.Contains(word, "://") && !strings.ContainsAny(h, "/\x00") {
+						if _, dotted := host(h, true); dotted || !prose && label(h) {
+							a.add(Net, strings.ToLower(h), line)
+							found = true
+						}
 					}
 				}
+			}
+			if bare && operand == "" && !strings.HasPrefix(before, "-") {
+				operand = word
 			}
 			if program == "openssl" {
 				bare = before == "-connect"
@@ -491,6 +496,10 @@ func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 				}
 			case bare && strings.IndexByte(word, hole) >= 0:
 				missing = true
+			case bare && has(" curl wget ", program) && numeric(word) && !strings.HasPrefix(before, "--"):
+				word, _, _ = strings.Cut(word, "/")
+				a.add(Net, word, line)
+				found = true
 			case program == "ssh" && bare && !prose && !found && word != "" && !strings.ContainsAny(word, " /="):
 				a.add(Net, strings.ToLower(word[strings.LastIndexByte(word, '@')+1:]), line)
 				found = true
@@ -503,9 +512,22 @@ func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 			}
 		}
 	}
-	if always && !found && missing && !prose {
+	switch {
+	case !always || found || prose:
+	case missing:
 		a.add(Net, holeText, line)
+	case has(" curl wget nc ncat netcat telnet ping ftp nmap ", program):
+		name, _, _ := strings.Cut(operand, "/")
+		if name, _, _ = strings.Cut(name, ":"); label(name) && strings.Trim(name, "0123456789") != "" {
+			a.add(Net, strings.ToLower(name), line)
+		}
 	}
+}
+
+// numeric reports whether a word may be the address of a host as one number.
+func numeric(s string) bool {
+	s, _, _ = strings.Cut(s, "/")
+	return strings.HasPrefix(s, "0x") && len(s) > 6 || len(s) > 7 && strings.Trim(s, "0123456789") == ""
 }
 
 // installs notes the packages that a package manager is told to install.
@@ -514,6 +536,7 @@ func (a *auditor) installs(program string, args []value, line int) {
 	if !ok {
 		return
 	}
+	verb := ""
 	if verbs != nil {
 		i := slices.IndexFunc(args, func(v value) bool {
 			return slices.ContainsFunc(verbs, func(verb string) bool { return slices.Contains(v, verb) })
@@ -521,7 +544,7 @@ func (a *auditor) installs(program string, args []value, line int) {
 		if i < 0 || i > 2 {
 			return
 		}
-		verb := args[i].or()[0]
+		verb = args[i].or()[0]
 		args = args[i+1:]
 		if program == "uv" && verb == "pip" {
 			a.installs("pip", args, line)
@@ -531,7 +554,7 @@ func (a *auditor) installs(program string, args []value, line int) {
 			args = args[1:]
 		}
 	}
-	one := verbs == nil || program == "docker" || program == "podman" || program == "helm" || program == "pipx"
+	one := verbs == nil || verb == "run" && program == "go" || program == "docker" || program == "podman" || program == "helm" || program == "pipx"
 	manager := map[string]string{"pipx": "pip", "uvx": "pip", "uv": "pip", "poetry": "pip", "easy_install": "pip", "npx": "npm", "pnpm": "npm", "pnpx": "npm", "yarn": "npm", "bun": "npm", "bunx": "npm", "apt-get": "apt", "podman": "docker",
 		"install-module": "psgallery", "install-package": "psgallery", "install-script": "psgallery"}[program]
 	if manager == "" {
@@ -572,6 +595,8 @@ func (a *auditor) installs(program string, args []value, line int) {
 			}
 		case strings.ContainsAny(word, "./") && a.owns(word) != "" && manager != "docker":
 			a.ask(a.owns(word), opaque) // an archive of a package, which holds code
+		case program == "go" && verb == "run" && strings.IndexByte(word, '@') < 0:
+			return // of the project
 		case word == "." || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "../") || word == "&&" || word == "":
 		case strings.IndexByte(word, hole) == 0:
 			a.pack(manager, holeText, line)
@@ -616,15 +641,24 @@ func (a *auditor) touches(program string, args []value, line int) {
 	if program == "sed" {
 		all = slices.ContainsFunc(args, func(v value) bool { return strings.HasPrefix(v.or()[0], "-i") })
 	}
-	if program == "echo" || program == "printf" || program == "grep" || program == "sed" && !all || program == "test" || program == "[" || program == "git" || program == "cd" || program == "which" || program == "awk" {
+	if program == "echo" || program == "printf" || program == "test" || program == "[" || program == "git" || program == "cd" || program == "which" {
 		return
+	}
+	if has(" grep egrep fgrep rg sed gsed awk gawk mawk ", program) {
+		_, args = operands(program, args)
+	}
+	if program == "find" {
+		all = slices.ContainsFunc(args, func(v value) bool { return slices.Contains(v, "-delete") })
+		if i := slices.IndexFunc(args, func(v value) bool { return strings.IndexAny(v.or()[0]+" ", "-(!") == 0 }); i >= 0 {
+			args = args[:i]
+		}
 	}
 	for i, v := range args {
 		for _, word := range v.or() {
 			if key, val, ok := strings.Cut(word, "="); ok && (strings.HasPrefix(key, "-") || program == "dd") {
 				word = val
 			}
-			looks := strings.HasPrefix(word, "~") || absolute(word) && !strings.ContainsAny(word, " ;") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "$env:")
+			looks := word == "/" && has(" find ls du rm chmod chown cp mv tar rsync tree grep rg fd cat ", program) || strings.HasPrefix(word, "~") || absolute(word) && !strings.ContainsAny(word, " ;") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "$env:")
 			write := all || last && i == len(args)-1
 			switch {
 			case strings.HasPrefix(word, "-"):

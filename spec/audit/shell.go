@@ -198,6 +198,8 @@ func (s *shellText) walk(n syntax.Node) {
 			s.variable(n)
 		case *syntax.Assign:
 			s.assign(n)
+		case *syntax.DeclClause:
+			s.declaration(n)
 		}
 		return true
 	})
@@ -231,6 +233,22 @@ func (s *shellText) assign(n *syntax.Assign) {
 		return
 	}
 	s.acting(r, "env", v, s.line(n), s.prose)
+}
+
+// declaration notes the variables that declare -p and export -p print.
+func (s *shellText) declaration(n *syntax.DeclClause) {
+	prints, named := false, false
+	for _, a := range n.Args {
+		if option := s.word(a.Value).or()[0]; a.Naked && a.Name == nil {
+			prints = prints || strings.HasPrefix(option, "-") && strings.IndexByte(option, 'p') > 0
+		} else if a.Name != nil && prints {
+			named = true
+			s.env(a.Name.Value, s.line(n))
+		}
+	}
+	if prints && !named || n.Variant.Value == "export" && len(n.Args) == 0 {
+		s.add(Env, "*", s.line(n))
+	}
 }
 
 // inScript reads lines of shell that the script which is read runs itself: its functions are no programs.
