@@ -25,11 +25,12 @@ const (
 	doesCopy                      // reads the first, writes the second
 	doesModule                    // its first argument names a module
 	doesService                   // speaks to a host that an argument names, or to one that it knows
+	doesExpand                    // its first argument mentions variables: $NAME
 )
 
 // effectsOf reads "EFFECT name name …" lines; the effects are in the order of their constants.
 func effectsOf(table string) map[string]effect {
-	return tableOf[effect](strings.Fields("none shell exec exec2 code dynamic net host env all read write open copy module service"), table)
+	return tableOf[effect](strings.Fields("none shell exec exec2 code dynamic net host env all read write open copy module service expand"), table)
 }
 
 // tableOf reads "KIND name name …" lines; the number of a kind is its place in kinds.
@@ -58,6 +59,7 @@ var calls = sync.OnceValue(func() map[lang]map[string]effect {
 		net urllib.request.urlopen urllib.request.urlretrieve urllib.request.Request urlopen urllib2.urlopen urllib3.PoolManager().request urllib.urlopen aiohttp.ClientSession().get aiohttp.ClientSession().post aiohttp.request websocket.create_connection websockets.connect websocket.WebSocketApp wget.download xmlrpc.client.ServerProxy
 		host http.client.HTTPSConnection http.client.HTTPConnection socket.create_connection socket.socket().connect socket.gethostbyname socket.getaddrinfo smtplib.SMTP smtplib.SMTP_SSL ftplib.FTP ftplib.FTP_TLS imaplib.IMAP4_SSL imaplib.IMAP4 telnetlib.Telnet poplib.POP3_SSL paramiko.SSHClient().connect asyncio.open_connection asyncssh.connect
 		env os.getenv os.environ.get os.environ.pop os.environ.setdefault os.getenvb environs.Env().str decouple.config
+		expand os.path.expandvars
 		all os.environ.items os.environ.copy os.environ.keys os.environ.values
 		open open io.open codecs.open gzip.open os.open zipfile.ZipFile tarfile.open
 		read os.listdir os.walk os.scandir glob.glob glob.iglob np.load numpy.load pandas.read_csv pd.read_csv sqlite3.connect
@@ -87,6 +89,7 @@ var calls = sync.OnceValue(func() map[lang]map[string]effect {
 		host net.Dial net.DialTimeout tls.Dial net.LookupHost net.LookupTXT net.LookupIP smtp.SendMail smtp.Dial net.ResolveTCPAddr ssh.Dial rpc.Dial grpc.Dial grpc.NewClient
 		env os.Getenv os.LookupEnv syscall.Getenv
 		all os.Environ syscall.Environ
+		expand os.ExpandEnv os.Expand
 		read os.Open os.ReadFile os.ReadDir ioutil.ReadFile filepath.Walk filepath.WalkDir filepath.Glob ioutil.ReadDir
 		write os.Create os.WriteFile os.Mkdir os.MkdirAll os.Remove os.RemoveAll os.Chmod ioutil.WriteFile os.Symlink os.Truncate os.OpenFile
 		copy os.Rename os.Link`),
@@ -104,13 +107,39 @@ func (p *program) effects() {
 		switch t := p.toks[i]; t.kind {
 		case '(':
 			p.effectOf(i)
+		case '{':
+			if p.l == golang && p.is(i-1, "Cmd") && p.kind(i-2) == '.' && p.names[p.toks[i-3].text] == "exec" {
+				p.commandOf(i)
+			}
 		case 'a':
 			if p.kind(i-1) != '.' {
 				p.environment(i)
+			} else if p.l == golang && t.text == "Path" && p.is(i+1, "=") && p.kind(i-2) == 'a' && strings.HasPrefix(p.variable(p.toks[i-2].text, 0).name, "exec.Command") {
+				p.exec([]value{p.eval(span{i + 2, p.end(i + 2)}, 0).v.or()}, nil, int(t.line), false)
 			}
 		case 's':
 			p.inString(i)
 		}
+	}
+}
+
+// commandOf is an exec.Cmd whose fields are written between brackets.
+func (p *program) commandOf(open int) {
+	var name value
+	var args []value
+	for k := open + 1; k < p.mate[open]; k++ {
+		if p.kind(k) != ':' || p.around[k] != open {
+			continue
+		}
+		switch r := p.eval(span{k + 1, p.end(k + 1)}, 0); {
+		case p.is(k-1, "Path"):
+			name = r.v.or()
+		case p.is(k-1, "Args") && len(r.list) > 0:
+			args = r.list[1:]
+		}
+	}
+	if name != nil {
+		p.exec(append([]value{name}, args...), nil, int(p.toks[open].line), false)
 	}
 }
 
@@ -329,6 +358,15 @@ func (p *program) does(e effect, name string, open, line int) {
 	case doesEnv:
 		for _, s := range arg(0).v.or() {
 			p.env(s, line)
+		}
+	case doesExpand:
+		for _, s := range arg(0).v.or() {
+			for _, m := range mentioned.get().FindAllStringSubmatch(s, -1) {
+				p.env(m[1], line)
+			}
+			if strings.IndexByte(s, hole) >= 0 {
+				p.add(Env, "*", line)
+			}
 		}
 	case doesEnvAll:
 		if name != "os.environ.copy" {

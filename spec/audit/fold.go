@@ -125,6 +125,10 @@ func canonical(name string) string {
 	name = strings.ReplaceAll(name, ".promises.", ".")
 	name = strings.ReplaceAll(name, "fs/promises.", "fs.")
 	name = strings.TrimPrefix(name, "import.meta.")
+	switch name {
+	case "process.mainModule.require", "module.require", "require.main.require", "process.getBuiltinModule", "module.parent.require", "module.constructor._load", "module._load", "Module._load", "module.Module._load", "createRequire()", "module.createRequire()":
+		return "require"
+	}
 	return strings.TrimSuffix(name, ".default")
 }
 

@@ -44,8 +44,27 @@ func (a *auditor) program(l lang, src string, line int) {
 	if p.network {
 		p.addresses()
 	}
-	if l == python {
+	switch l {
+	case python:
 		a.inlineDependencies(src, line)
+	case golang:
+		a.generators(src, line)
+	}
+}
+
+// generators are the commands that go generate runs.
+func (a *auditor) generators(src string, line int) {
+	if !strings.Contains(src, "//go:generate ") {
+		return
+	}
+	for text := range strings.Lines(src) {
+		if cmd, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "//go:generate "); ok {
+			if alias, ok := strings.CutPrefix(strings.TrimSpace(cmd), "-command "); ok {
+				_, cmd, _ = strings.Cut(strings.TrimSpace(alias), " ")
+			}
+			a.lineOf(cmd, line, false)
+		}
+		line++
 	}
 }
 
@@ -224,7 +243,9 @@ func (p *program) importGo(i int) int {
 		} else {
 			p.names[name] = name
 		}
-		p.module(path)
+		if p.module(path); path == "C" { // the code of C stands in a comment
+			p.add(Dynamic, "", int(p.toks[i].line))
+		}
 	}
 	if p.kind(i) != '(' {
 		for ; i < len(p.toks) && p.kind(i) != 'n'; i++ {
