@@ -25,11 +25,12 @@ const (
 	asFile                    // a file of code of a language that is not read
 	asEditor                  // commands of vi
 	asOther                   // code of a language that is not read
+	asPrompt                  // a text in which a shell runs what is between $( and )
 )
 
 // rolesOf reads "NAME ROLE word word …" lines into the role of each word of a name.
 func rolesOf(table string) map[string]map[string]role {
-	kinds := strings.Fields("none line action code flags folders hosts mapped listed setting input output file editor other")
+	kinds := strings.Fields("none line action code flags folders hosts mapped listed setting input output file editor other prompt")
 	m := map[string]map[string]role{}
 	for text := range strings.Lines(table) {
 		fields := strings.Fields(text)
@@ -138,6 +139,7 @@ var variables = sync.OnceValue(func() map[string]map[string]role {
 	env line CC CXX CPP LD RUSTC RUSTC_WRAPPER
 	env code BASH_ENV ENV LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES PYTHONSTARTUP PYTHONHOME ZDOTDIR OPENSSL_CONF GCONV_PATH GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM INPUTRC PERL5DB
 	env flags NODE_OPTIONS PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GIT_CONFIG_PARAMETERS
+	env prompt PS0 PS1 PS2 PS4 PROMPT RPROMPT
 	env folders PATH PYTHONPATH NODE_PATH PERL5LIB PERLLIB RUBYLIB CLASSPATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH
 	env hosts HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_PROXY UV_INDEX_URL UV_EXTRA_INDEX_URL UV_DEFAULT_INDEX UV_INDEX NPM_CONFIG_REGISTRY GOPROXY DOCKER_HOST HF_ENDPOINT
 	git line core.sshcommand core.pager core.editor core.askpass core.gitproxy core.fsmonitor core.alternaterefscommand diff.external sequence.editor gpg.program uploadpack.packobjectshook pager. .cmd .textconv .clean .smudge .process .program .driver .command .helper .uploadpack .receivepack .packobjectshook
@@ -199,8 +201,19 @@ func (a *auditor) acts(program string, args []value, at int, prose bool) {
 			}
 		}
 	}
-	for _, v := range args {
-		if name, val, ok := strings.Cut(v.or()[0], "="); ok && (program == "make" || program == "gmake") {
+	for i, v := range args {
+		word := v.or()[0]
+		switch {
+		case program == "git" && has(" run foreach ", word) && i > 0 && has(" bisect submodule ", args[i-1].or()[0]) && i+1 < len(args):
+			for _, s := range join(args[i+1:], " ") {
+				a.lineOf(s, at, prose)
+			}
+		case program == "git" && strings.HasPrefix(word, "ext::"):
+			a.lineOf(word[len("ext::"):], at, prose)
+		case (program == "vim" || program == "less") && strings.HasPrefix(word, "+"):
+			a.acting(asEditor, program, value{word[1:]}, at, prose)
+		}
+		if name, val, ok := strings.Cut(word, "="); ok && (program == "make" || program == "gmake") {
 			a.set("env", name, value{val}, at, prose)
 		}
 	}
@@ -346,6 +359,10 @@ func (a *auditor) acting(r role, program string, v value, at int, prose bool) {
 			}
 			if strings.Contains(s, "system(") || editing.get().MatchString(s) {
 				a.add(Dynamic, "", at)
+			}
+		case asPrompt:
+			if strings.Contains(s, "$(") || strings.IndexByte(s, '`') >= 0 {
+				a.lineOf(": \""+s+"\"", at, prose)
 			}
 		case asOther:
 			a.add(Dynamic, "", at)

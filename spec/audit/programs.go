@@ -27,12 +27,12 @@ var ordinary = sync.OnceValue(func() map[string]bool {
 // wrappers start the program that follows their options; the number is how many operands come before it.
 var wrappers = sync.OnceValue(func() map[string]int {
 	return map[string]int{"sudo": 0, "doas": 0, "env": 0, "nohup": 0, "time": 0, "timeout": 1, "nice": 0, "ionice": 0, "exec": 0, "command": 0, "builtin": 0, "xargs": 0, "parallel": 0,
-		"watch": 0, "setsid": 0, "stdbuf": 0, "unbuffer": 0, "caffeinate": 0, "chronic": 0, "retry": 0, "strace": 0, "busybox": 0, "gtimeout": 1}
+		"watch": 0, "setsid": 0, "stdbuf": 0, "unbuffer": 0, "caffeinate": 0, "chronic": 0, "retry": 0, "strace": 0, "busybox": 0, "gtimeout": 1, "flock": 1, "chroot": 1, "taskset": 1, "chrt": 1, "systemd-run": 0, "xvfb-run": 0, "unshare": 0, "nsenter": 0, "ltrace": 0, "proxychains": 0, "torsocks": 0, "pkexec": 0, "runuser": 0}
 })
 
 // valued are options of wrappers that have a value of their own.
 var valued = sync.OnceValue(func() []string {
-	return strings.Fields("-u -g -n -I -P -L -s -d -i -k --signal -C -D -h -p -o -e -E --user --group --kill-after --max-args --max-procs")
+	return strings.Fields("-u -g -n -I -P -L -s -d -i -k --signal -C -D -h -p -o -e -E --user --group --kill-after --max-args --max-procs -w --timeout")
 })
 
 // fetchers speak to the hosts that their arguments name. Those with true fetch something whatever they are given.
@@ -202,11 +202,18 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		if !ordinary()[base] && base != "time" && base != "exec" && base != "env" && base != "nohup" && base != "timeout" && base != "nice" && base != "xargs" {
 			a.add(Run, base, line)
 		}
-		rest := unwrap(args, skip, lower)
+		a.acts(lower, args, line, prose)
+		rest, split := unwrap(args, skip, lower), false
 		for _, v := range args[:len(args)-len(rest)] {
 			for _, word := range v.or() {
 				if name, val, ok := strings.Cut(word, "="); ok && (lower == "env" || lower == "sudo" || lower == "doas") {
 					a.set("env", name, value{val}, line, prose)
+				}
+				for _, option := range []string{"-S", "--split-string="} {
+					if text, ok := strings.CutPrefix(word, option); ok && lower == "env" && text != "" {
+						split = true
+						a.lineOf(text, line, prose)
+					}
 				}
 			}
 		}
@@ -219,7 +226,7 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 			}
 		}
 		a.exec(rest, stdin, line, prose)
-		if lower == "env" && len(unwrap(args, 0, lower)) == 0 {
+		if lower == "env" && !split && len(unwrap(args, 0, lower)) == 0 {
 			a.add(Env, "*", line)
 		}
 		return
@@ -229,7 +236,9 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		a.text(shell, join(args, " "), line)
 		return
 	case ".", "source":
-		if len(args) > 0 {
+		if len(args) > 0 && stdin != nil && has(" /dev/stdin /dev/fd/0 ", args[0].or()[0]) {
+			a.text(shell, stdin, line)
+		} else if len(args) > 0 {
 			a.runFile(shell, args[0], line, prose)
 		}
 		return
@@ -350,7 +359,7 @@ func unwrap(args []value, skip int, wrapper string) []value {
 		word := args[0].or()[0]
 		switch {
 		case strings.HasPrefix(word, "-"):
-			if slices.Contains(valued(), word) && len(args) > 1 && !(wrapper == "env" && word == "-i") && !(wrapper == "sudo" && (word == "-E" || word == "-n" || word == "-i" || word == "-s")) && !(wrapper == "time" || wrapper == "command") && !(wrapper == "xargs" && word == "-i") {
+			if slices.Contains(valued(), word) && len(args) > 1 && !(wrapper == "env" && word == "-i") && !(wrapper == "sudo" && (word == "-E" || word == "-n" || word == "-i" || word == "-s")) && !(wrapper == "time" || wrapper == "command") && !(wrapper == "xargs" && word == "-i") && !(wrapper == "flock" && !has(" -w -E --timeout ", word)) {
 				args = args[1:]
 			}
 		case strings.Contains(word, "=") && (wrapper == "env" || wrapper == "sudo"):
@@ -364,11 +373,28 @@ func unwrap(args []value, skip int, wrapper string) []value {
 	return nil
 }
 
+// letters are those that a shell's options are.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // interpret is an interpreter with a text, a file or its input to run.
 func (a *auditor) interpret(l lang, options []string, args []value, stdin value, line int, prose bool) {
+	skip := -1
 	for i, v := range args {
+		if i == skip {
+			continue
+		}
 		for _, word := range v.or() {
 			switch {
+			case l == shell && len(word) > 1 && (word[0] == '-' || word[0] == '+') && word[1] != '-' && strings.ContainsAny(word, "coO") && strings.Trim(word[1:], letters) == "":
+				if strings.ContainsAny(word, "oO") { // the name of an option follows
+					skip = i + 1
+				}
+				if at := i + 1 + strings.Count(strings.ToLower(word), "o"); strings.IndexByte(word, 'c') >= 0 {
+					if at < len(args) {
+						a.text(l, args[at], line)
+					}
+					return
+				}
 			case slices.Contains(options, word), l == powershell && slices.Contains(options, strings.ToLower(word)):
 				if i+1 < len(args) {
 					a.text(l, args[i+1], line)
@@ -463,7 +489,7 @@ func (a *auditor) fetches(program string, args []value, line int, prose bool) {
 			if program == "git" || program == "rsync" || program == "scp" {
 				bare = strings.Contains(word, "@") && strings.Contains(word, ":") || strings.HasPrefix(word, "rsync://")
 				if !bare && (program != "git" || remote) {
-					if h, _, ok := strings.Cut(word, ":"); ok && !option && len(h) > 1 && !strings.Contains(word, "://") && !strings.ContainsAny(h, "/\x00") {
+					if h, _, ok := strings.Cut(word, ":"); ok && !option && len(h) > 1 && !strings.Contains(word, "://") && !strings.Contains(word, "::") && !strings.ContainsAny(h, "/\x00") {
 						if _, dotted := host(h, true); dotted || !prose && label(h) {
 							a.add(Net, strings.ToLower(h), line)
 							found = true
