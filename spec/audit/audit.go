@@ -143,6 +143,7 @@ type auditor struct {
 	asked  []asked        // files of the skill that are run by something, whatever their names say
 	readAs map[asked]bool // files that were read, by their own names
 
+	folder string     // in which a script is since its last cd, where that is outside; "" is the project
 	script *shellText // whose statement is read, nil for none
 	same   bool       // the shell that is read next has its functions and variables
 

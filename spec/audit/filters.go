@@ -53,6 +53,13 @@ func operands(program string, args []value) (texts, files []value) {
 
 // sed notes what the commands e, r and w do, and the flags e and w of s.
 func (a *auditor) sed(src string, line int, prose bool) {
+	last := strings.LastIndexByte(src, ']')
+	toEnd := func(i int) int {
+		if n := strings.IndexByte(src[i:], '\n'); n >= 0 {
+			return i + n
+		}
+		return len(src)
+	}
 	for i := 0; i < len(src); {
 		switch c := src[i]; {
 		case c == '/' || c == '\\' && i+1 < len(src): // an address
@@ -61,7 +68,7 @@ func (a *auditor) sed(src string, line int, prose bool) {
 				i++
 				mark = src[i]
 			}
-			i = behindMark(src, i+1, mark)
+			i = behindMark(src, i+1, mark, last)
 			for i < len(src) && (src[i] == 'I' || src[i] == 'M') {
 				i++
 			}
@@ -70,29 +77,30 @@ func (a *auditor) sed(src string, line int, prose bool) {
 			i++
 			continue
 		}
-		end := len(src)
-		if n := strings.IndexByte(src[i:], '\n'); n >= 0 {
-			end = i + n
+		if strings.IndexByte("syerRwWaic#", src[i]) < 0 {
+			i++
+			continue
 		}
-		rest := strings.TrimSpace(src[i+1 : end])
+		end, rest := 0, ""
+		if src[i] != 's' && src[i] != 'y' {
+			end = toEnd(i)
+			rest = strings.TrimSpace(src[i+1 : end])
+		}
 		switch c := src[i]; c {
 		case 's', 'y':
 			if i+1 >= len(src) {
 				return
 			}
 			mark := src[i+1]
-			from := behindMark(src, i+2, mark)
-			to := behindMark(src, from, mark)
+			from := behindMark(src, i+2, mark, last)
+			to := behindMark(src, from, mark, last)
 			with := strings.TrimSuffix(src[min(from, to):to], string(mark))
 			for i = to; i < len(src) && strings.IndexByte("gpiImMe0123456789w", src[i]) >= 0; i++ {
 				if c == 'y' || src[i] != 'e' && src[i] != 'w' {
 					continue
 				}
 				if src[i] == 'w' {
-					end := len(src)
-					if n := strings.IndexByte(src[i:], '\n'); n >= 0 {
-						end = i + n
-					}
+					end := toEnd(i)
 					a.use(Writes, src[i+1:end], line)
 					i = end
 					break
@@ -111,17 +119,14 @@ func (a *auditor) sed(src string, line int, prose bool) {
 			a.use(Reads, rest, line)
 		case 'w', 'W':
 			a.use(Writes, rest, line)
-		case 'a', 'i', 'c', '#':
-		default:
-			i++
-			continue
 		}
 		i = end
 	}
 }
 
-// behindMark is the place behind the next mark from i on that no backslash is before.
-func behindMark(s string, i int, mark byte) int {
+// behindMark is the place behind the next mark from i on that no backslash is before, nor brackets are around. The last
+// bracket that closes is at last.
+func behindMark(s string, i int, mark byte, last int) int {
 	for class := false; i < len(s); i++ {
 		switch {
 		case s[i] == '\\':
@@ -130,7 +135,7 @@ func behindMark(s string, i int, mark byte) int {
 			class = true
 		case s[i] == ']':
 			class = false
-		case s[i] == mark && !(class && strings.IndexByte(s[i:], ']') > 0):
+		case s[i] == mark && !(class && i < last):
 			return i + 1
 		}
 	}

@@ -202,6 +202,9 @@ func (a *auditor) acts(program string, args []value, at int, prose bool) {
 		}
 	}
 	for i, v := range args {
+		if !has(" git vim less make gmake ", program) {
+			break
+		}
 		word := v.or()[0]
 		switch {
 		case program == "git" && has(" run foreach ", word) && i > 0 && has(" bisect submodule ", args[i-1].or()[0]) && i+1 < len(args):

@@ -12,6 +12,9 @@ func (a *auditor) use(k Kind, p string, line int) {
 	if p == "" || p == "-" || strings.Contains(p, "://") {
 		return
 	}
+	if a.folder != "" && p[0] != hole && !strings.ContainsAny(p[:1], "/~$%") && !(len(p) > 1 && p[1] == ':') {
+		p = path.Join(a.folder, p)
+	}
 	missing := false
 	if i := strings.IndexByte(p, hole); i >= 0 {
 		p, missing = p[:i], true

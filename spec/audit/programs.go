@@ -202,8 +202,8 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 		if !ordinary()[base] && base != "time" && base != "exec" && base != "env" && base != "nohup" && base != "timeout" && base != "nice" && base != "xargs" {
 			a.add(Run, base, line)
 		}
-		a.acts(lower, args, line, prose)
 		rest, split := unwrap(args, skip, lower), false
+		a.acts(lower, args[:min(len(args), len(args)-len(rest)+2)], line, prose)
 		for _, v := range args[:len(args)-len(rest)] {
 			for _, word := range v.or() {
 				if name, val, ok := strings.Cut(word, "="); ok && (lower == "env" || lower == "sudo" || lower == "doas") {
@@ -302,10 +302,14 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 			}
 		}
 	case "find":
-		for i, v := range args {
-			if slices.Contains(v, "-exec") || slices.Contains(v, "-execdir") || slices.Contains(v, "-ok") || slices.Contains(v, "-okdir") {
-				a.exec(args[i+1:], nil, line, prose)
+		for i := 0; i < len(args); i++ {
+			if !has(" -exec -execdir -ok -okdir ", args[i].or()[0]) {
+				continue
 			}
+			from := i + 1
+			for i++; i < len(args) && !has(" ; /; + ", args[i].or()[0]); i++ {
+			}
+			a.exec(args[from:min(i, len(args))], nil, line, prose)
 		}
 	case "printenv":
 		for _, v := range args {
@@ -679,6 +683,10 @@ func (a *auditor) touches(program string, args []value, line int) {
 			args = args[:i]
 		}
 	}
+	reads := a.folder != "" && has(" cat head tail less more grep egrep fgrep rg sed awk gawk sort uniq wc cp mv zip base64 xxd od strings nl tac cut jq cmp diff tee gzip ls find tree ", program)
+	if reads && len(args) == 0 && program == "ls" {
+		a.use(Reads, ".", line)
+	}
 	for i, v := range args {
 		for _, word := range v.or() {
 			if key, val, ok := strings.Cut(word, "="); ok && (strings.HasPrefix(key, "-") || program == "dd") {
@@ -694,6 +702,8 @@ func (a *auditor) touches(program string, args []value, line int) {
 				a.use(Reads, word, line)
 			case write && word != "" && strings.IndexByte(word, hole) != 0 && (all || last):
 				a.use(Writes, word, line)
+			case reads && word != "" && strings.IndexByte(word, hole) != 0:
+				a.use(Reads, word, line)
 			case write && strings.IndexByte(word, hole) == 0:
 				a.add(Writes, holeText, line)
 			}

@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -36,11 +36,11 @@ var placeholder = pattern{text: `<[A-Za-z][^<>|&;()\n]{0,60}>|\$\([A-Z]\w*\.\w+\
 func (a *auditor) shell(src string, line int, prose bool) {
 	s := &shellText{auditor: a, prose: prose, vars: map[string]value{}, funcs: map[string]bool{}, self: map[string]bool{}}
 	if outer := a.script; a.same && outer != nil {
-		s.vars, s.funcs, s.self = maps.Clone(outer.vars), maps.Clone(outer.funcs), maps.Clone(outer.self)
+		s.vars, s.funcs, s.self = outer.vars, outer.funcs, outer.self
 	}
-	outer := a.script
+	outer, folder := a.script, a.folder
 	a.script, a.same = s, false
-	defer func() { a.script = outer }()
+	defer func() { a.script, a.folder = outer, folder }()
 	if prose {
 		src = placeholder.get().ReplaceAllString(src, "$$_")
 	}
@@ -194,6 +194,12 @@ func (s *shellText) walk(n syntax.Node) {
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				s.pipe(n)
 			}
+		case *syntax.Subshell:
+			s.apart(n.Stmts)
+			return false
+		case *syntax.CmdSubst:
+			s.apart(n.Stmts)
+			return false
 		case *syntax.ParamExp:
 			s.variable(n)
 		case *syntax.Assign:
@@ -203,6 +209,42 @@ func (s *shellText) walk(n syntax.Node) {
 		}
 		return true
 	})
+}
+
+// apart walks statements of a shell of their own, whose cd is not that of the script.
+func (s *shellText) apart(list []*syntax.Stmt) {
+	folder := s.folder
+	for _, stmt := range list {
+		s.walk(stmt)
+	}
+	s.folder = folder
+}
+
+// enter follows a cd out of the project. In the project and in folders for temporary files paths are as they are written.
+func (s *shellText) enter(args []value) {
+	to := "~"
+	for _, v := range args {
+		if to = v.or()[0]; to == "" || to[0] != '-' {
+			break
+		}
+	}
+	if strings.HasPrefix(to, "-") {
+		s.folder = "" // it was there before
+		return
+	}
+	if to != "" && strings.IndexByte("/~", to[0]) < 0 && s.folder != "" {
+		to = path.Join(s.folder, to)
+	}
+	s.folder = ""
+	if to == "" || strings.IndexByte("/~", to[0]) < 0 || strings.IndexByte(to, hole) >= 0 {
+		return
+	}
+	for _, temporary := range []string{"/tmp", "/var/tmp", "/private/tmp", "/var/folders", "/path", "/your", "/dev"} {
+		if to = path.Clean(to); to == temporary || strings.HasPrefix(to, temporary+"/") {
+			return
+		}
+	}
+	s.folder = to
 }
 
 // assign notes what a variable of the environment does that is set. PATH and its like stand for what they were.
@@ -291,6 +333,9 @@ func (s *shellText) stmt(n *syntax.Stmt) {
 		words := s.words(c)
 		if name := words[0]; name.known() && s.funcs[name[0]] {
 			return
+		}
+		if name := words[0].or()[0]; name == "cd" || name == "pushd" {
+			s.enter(words[1:])
 		}
 		s.exec(words, stdin, s.line(c), s.prose)
 		if s.told != nil {
