@@ -145,6 +145,7 @@ type auditor struct {
 
 	folder string     // in which a script is since its last cd, where that is outside; "" is the project
 	script *shellText // whose statement is read, nil for none
+	finds  int        // of find -exec find
 	same   bool       // the shell that is read next has its functions and variables
 
 	places int           // of a permission that are kept

@@ -201,13 +201,15 @@ func (a *auditor) acts(program string, args []value, at int, prose bool) {
 			}
 		}
 	}
+	started := false // by git: what follows is read once
 	for i, v := range args {
-		if !has(" git vim less make gmake ", program) {
+		if started || !has(" git vim less make gmake ", program) {
 			break
 		}
 		word := v.or()[0]
 		switch {
 		case program == "git" && has(" run foreach ", word) && i > 0 && has(" bisect submodule ", args[i-1].or()[0]) && i+1 < len(args):
+			started = true
 			for _, s := range join(args[i+1:], " ") {
 				a.lineOf(s, at, prose)
 			}
@@ -330,7 +332,7 @@ func (a *auditor) acting(r role, program string, v value, at int, prose bool) {
 				a.add(Dynamic, "", at)
 			}
 		case asFolders:
-			a.finds(s, at, prose)
+			a.searches(s, at, prose)
 		case asHosts:
 			for _, h := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '|' }) {
 				if strings.IndexByte(h, hole) == 0 && prose || strings.HasPrefix(h, "unix:") || h == "direct" || h == "off" {
@@ -429,8 +431,8 @@ func label(s string) bool {
 	return s != "" && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }
 
-// finds notes that programs or libraries are first looked for in a folder of which nobody knows what is in it.
-func (a *auditor) finds(list string, at int, prose bool) {
+// searches notes that programs or libraries are first looked for in a folder of which nobody knows what is in it.
+func (a *auditor) searches(list string, at int, prose bool) {
 	for _, dir := range strings.Split(list, ":") {
 		switch {
 		case strings.Trim(dir, "$") == "": // what it was

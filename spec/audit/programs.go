@@ -309,7 +309,13 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 			from := i + 1
 			for i++; i < len(args) && !has(" ; /; + ", args[i].or()[0]); i++ {
 			}
+			if a.finds == maxNested { // each reads the words of those in it
+				a.add(Dynamic, "", line)
+				return
+			}
+			a.finds++
 			a.exec(args[from:min(i, len(args))], nil, line, prose)
+			a.finds--
 		}
 	case "printenv":
 		for _, v := range args {
