@@ -56,7 +56,7 @@ func isProgram(name string, data []byte) string {
 			return "Windows program"
 		}
 	}
-	if len(data) > 16 && data[2] == '\r' && data[3] == '\n' && bytes.IndexByte(data[:16], 0) >= 0 {
+	if isPython(data) {
 		return "compiled Python"
 	}
 	switch strings.ToLower(path.Ext(name)) {
@@ -64,6 +64,25 @@ func isProgram(name string, data []byte) string {
 		return "compiled Python"
 	}
 	return ""
+}
+
+// isPython reports whether data is a module that a Python compiled: the number of a version, the end of a line of DOS, and a code object behind the
+// two, three or four words of the header. Text that is random has the first two of these once in 65,536 times.
+func isPython(data []byte) bool {
+	if len(data) < 32 || data[2] != '\r' || data[3] != '\n' {
+		return false
+	}
+	version := int(data[0]) | int(data[1])<<8
+	switch {
+	case version < 600: // of PyPy
+	case version >= 3000 && version < 4000: // from 3.0 on
+	case version >= 62011 && version < 62300: // 2.3 to 2.7
+	case version == 20121 || version == 50428 || version == 50823 || version == 60202 || version == 60717: // 1.5 to 2.2
+	default:
+		return false
+	}
+	code := func(at int) bool { return data[at]&0x7f == 'c' }
+	return code(8) || code(12) || code(16)
 }
 
 // A list is words with blanks around them.

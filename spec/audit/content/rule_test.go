@@ -1,6 +1,7 @@
 package content
 
 import (
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,5 +52,34 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s finds %q", r.ID, text)
 			}
 		}
+	}
+}
+
+// TestIsPython finds what Pythons compile, and not what is random.
+func TestIsPython(t *testing.T) {
+	tail := strings.Repeat("\x00", 40)
+	for name, header := range map[string]string{
+		"2.7":               "\x03\xf3\r\n" + "\x00\x01\x02\x03" + "c",
+		"3.4":               "\xee\x0c\r\n" + "\x00\x01\x02\x03" + "\x10\x00\x00\x00" + "\xe3",
+		"3.11":              "\xa7\x0d\r\n" + "\x00\x00\x00\x00" + "\x00\x01\x02\x03\x10\x00\x00\x00" + "\xe3",
+		"3.14, by its hash": "\x2b\x0e\r\n" + "\x03\x00\x00\x00" + "\x00\x01\x02\x03\x10\x00\x00\x00" + "\xe3",
+		"PyPy":              "\x50\x01\r\n" + "\x00\x00\x00\x00" + "\x00\x01\x02\x03\x10\x00\x00\x00" + "c",
+	} {
+		if !isPython([]byte(header + tail)) {
+			t.Errorf("%s is not found", name)
+		}
+	}
+	r, n := rand.New(rand.NewPCG(5, 7)), 0
+	data := make([]byte, 64)
+	for range 1 << 20 {
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		if data[2], data[3] = '\r', '\n'; isPython(data) {
+			n++
+		}
+	}
+	if n > 1<<20/500 {
+		t.Errorf("of random bytes with the end of a line, %d in a million are a compiled module", n)
 	}
 }
