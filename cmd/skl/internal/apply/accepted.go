@@ -23,8 +23,11 @@ func (j *job) record(ctx context.Context, in *plan.Intent) error {
 	if j.req.dry || j.req.mode == removes {
 		return nil
 	}
-	by := ""
-	for _, w := range j.due(in) {
+	due, by := j.due(in), ""
+	if len(due) == 0 && j.req.agreed.Reason != "" {
+		j.a.Scope.Tell.Note("nothing had to be accepted, so the --reason is kept nowhere")
+	}
+	for _, w := range due {
 		if by == "" {
 			by = j.a.Scope.Person(ctx)
 		}

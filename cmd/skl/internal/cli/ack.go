@@ -37,6 +37,9 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 			}
 			say.Print("%s %s acknowledged: %s hides %s", a.Code, a.Name, shortDigest(a.Winner), shortDigest(a.Loser))
 		}
+		if c.Bool("dry-run") {
+			say.Note("nothing was changed (--dry-run)")
+		}
 	})
 }
 
