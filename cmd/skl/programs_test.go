@@ -20,7 +20,6 @@ var starts = map[string][]string{
 // repositories of skl's own alone: in any other directory configuration and attributes may name programs of somebody else.
 var programs = map[string]string{
 	"cmd/skl/internal/ui/pager.go Paged":                 "the pager that the user's environment names, where the user is; it reads what is shown from its standard input",
-	"cmd/skl/internal/scope/person.go Person":            "git var, in no repository, to be told who the user is; of the project's configuration it gets name and address as text",
 	"cmd/skl/internal/search/background.go goOn":         "skl itself, to go on with an index",
 	"runtime/sandbox/internal/stage/stage_linux.go main": "the program that was consented to, once skl has confined itself",
 	"registry/client/origin/store.go run":                "git credential, docker-credential-NAME and token commands of the user's configuration, in the program's own directory",

@@ -29,7 +29,7 @@ func (j *job) record(ctx context.Context, in *plan.Intent) error {
 	}
 	for _, w := range due {
 		if by == "" {
-			by = j.a.Scope.Person(ctx)
+			by = j.a.Scope.Person()
 		}
 		s, _ := in.Lock.Skill(w.Skill)
 		if err := in.Manifest.AddAck(acceptance(w.Permission, s, by, cmp.Or(j.req.agreed.Reason, j.seen.why[s.Name]))); err != nil {
@@ -61,7 +61,7 @@ func (a *Applier) acknowledgeAsked(ctx context.Context, f *scope.Files, r AckReq
 	if !ok {
 		return nil, diag.New(diag.Misuse, "unknown_skill", "skl.lock has no skill called %s, so nobody asks for %s", diag.Quote(r.Name), r.Code).Hint("skl list")
 	}
-	by := a.Scope.Person(ctx)
+	by := a.Scope.Person()
 	asks := slices.Concat(s.Permissions, s.Findings)
 	asks = slices.DeleteFunc(asks, func(p string) bool { return audit.Marked([]string{p}) })
 	for _, code := range strings.Split(r.Code, ",") {

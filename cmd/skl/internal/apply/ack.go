@@ -65,7 +65,7 @@ func (a *Applier) acknowledgeConflict(ctx context.Context, _ *scope.Files, r Ack
 	if len(acks) == 0 {
 		return nil, diag.New(diag.Misuse, "no_conflict", "%s has no open conflict %s", r.Name, r.Code).Hint("skl list --shadowed")
 	}
-	by, today := a.Scope.Person(ctx), time.Now().Format(time.DateOnly)
+	by, today := a.Scope.Person(), time.Now().Format(time.DateOnly)
 	for i := range acks {
 		acks[i].By, acks[i].On = by, today
 	}
