@@ -110,7 +110,9 @@ type Origin struct {
 	Ecosystem, Package, Version string
 	SourceHash                  string // "sha256:" and 64 lower-case hex digits
 	Generator, GeneratorVersion string
-	Recipe                      string
+	Recipe                      string // the options and templates that the generator used
+	Integrity                   string // what the ecosystem says of the package's bytes, in its notation: go.sum's h1:…, npm's sha512-…, sha256:…
+	SummarizedBy                string // the model that wrote prose of it; "" if none did
 }
 
 // Map returns the set fields by their keys in the file.
@@ -124,7 +126,7 @@ func (o Origin) Map() map[string]string {
 	return m
 }
 
-var originKeys = []string{"ecosystem", "package", "version", "source_hash", "generator", "generator_version", "recipe"}
+var originKeys = []string{"ecosystem", "package", "version", "source_hash", "generator", "generator_version", "recipe", "integrity", "summarized_by"}
 
 // field returns where key's value is kept, nil for an unknown key.
 func (o *Origin) field(key string) *string {
@@ -143,6 +145,10 @@ func (o *Origin) field(key string) *string {
 		return &o.GeneratorVersion
 	case "recipe":
 		return &o.Recipe
+	case "integrity":
+		return &o.Integrity
+	case "summarized_by":
+		return &o.SummarizedBy
 	}
 	return nil
 }

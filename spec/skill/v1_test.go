@@ -147,6 +147,9 @@ var failClosedCases = []struct {
 	{"attach: yes", RuleAttach, func(d *Document) bool { return !d.V1.Attach }},
 
 	{"generated_from: {package: p, version: 1.10, source_hash: '" + hash + "'}", "", func(d *Document) bool { return d.V1.GeneratedFrom.Map()["version"] == "1.10" }},
+	{"generated_from: {package: p, version: 1, source_hash: '" + hash + "', integrity: 'h1:x=', summarized_by: m}", "", func(d *Document) bool {
+		return d.V1.GeneratedFrom.Integrity == "h1:x=" && d.V1.GeneratedFrom.SummarizedBy == "m"
+	}},
 	{"generated_from: {package: p, version: 1.10}", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
 	{"generated_from: {package: p, version: 1, source_hash: 'sha256:xy'}", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
 	{"generated_from: p", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
