@@ -275,6 +275,17 @@ func FromLock(list []string) (s Set, computed bool) {
 	return slices.Compact(s), computed
 }
 
+// Said are the permissions that skl.lock names, by whatever rules they were found. Texts that are no permission are left out.
+func Said(list []string) (s Set) {
+	for _, text := range list {
+		if p, ok := Parse(text); ok {
+			s = append(s, p)
+		}
+	}
+	sort.Slice(s, func(i, j int) bool { return s[i].compare(s[j]) < 0 })
+	return slices.Compact(s)
+}
+
 // Agrees reports whether what skl.lock holds is what a release asks for, or not computed by these rules.
 func Agrees(list []string, s Set) bool {
 	if !slices.Contains(list, mark) {

@@ -117,8 +117,14 @@ func (a *Applier) admit(ctx context.Context, in *installer, f *scope.Files, skil
 	if err := a.Scope.Prefetch(ctx, in.Installer, skills, have); err != nil {
 		return err
 	}
-	if _, err := a.materialise(ctx, in, materials{want: skills, errs: errs, old: f.Lock, have: have, dry: !c.Keep, chosen: func(string) bool { return false }}); err != nil {
+	wishes, err := a.materialise(ctx, in, materials{want: skills, errs: errs, old: f.Lock, have: have, dry: !c.Keep, chosen: func(string) bool { return false }})
+	if err != nil {
 		return err
+	}
+	for i, mine := range wishes {
+		if len(mine) > 0 {
+			return unsaidRefusal(mine, skills[i].Version, "skl install")
+		}
 	}
 	for i := range skills {
 		s := &skills[i]

@@ -42,7 +42,7 @@ func (in *installer) asks(s lock.Skill, h install.Have) (r audit.Report, ok bool
 // gained fills in what a release that was chosen anew asks for, and returns what of it needs consent. Of a skill that is not here all but
 // load-time commands is Fresh. What an update asks for is compared with the files of the release that was here, not with what skl.lock says
 // of it; where these cannot be had any more, nothing was accepted.
-func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old lock.Skill, have map[string]install.Have, lines []string) ([]Wish, error) {
+func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old lock.Skill, have map[string]install.Have, lines []string) (wishes []Wish, err error) {
 	h := have[s.Name]
 	now, ok, err := in.asks(*s, h)
 	if err != nil || !ok {
@@ -62,6 +62,9 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 		changes = PermissionDiff(nil, now)
 	case old.Tree == s.Tree && s.Tree != "", old.SameBytes(*s):
 		before = next
+		if !h.Holds(s.Tree) { // these bytes were agreed to as far as the lock names what they ask for
+			wishes = unsaidWishes(old, now)
+		}
 	default:
 		var list []audit.File
 		if list, ok, err = in.kept(old, h); ok {
@@ -86,7 +89,6 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 		h.Permissions = audit.Locked(before)
 		have[s.Name] = h
 	}
-	var wishes []Wish
 	for _, c := range wanting(changes, now, false) {
 		w := Wish{Skill: s.Name, Permission: c.Permission, Lines: places(c.Places), Fresh: old.Name == ""}
 		if c.Permission == permLoadCommand {
@@ -147,15 +149,15 @@ func places(list []audit.Place) (out []string) {
 }
 
 // settled compares what skl.lock says that an entry asks for with its files. An entry that does not say it yet, or by
-// other rules, gets it, which asks for nothing new: its bytes are the same.
-func (in *installer) settled(s *lock.Skill, have map[string]install.Have) error {
+// other rules, gets it. What it does not say of files that are not here, nobody who read it agreed to: that is wished for.
+func (in *installer) settled(s *lock.Skill, have map[string]install.Have) (wishes []Wish, err error) {
 	h := have[s.Name]
 	r, ok, err := in.asks(*s, h)
 	if err != nil || !ok {
-		return err
+		return nil, err
 	}
 	if err := checkAsks(*s, r); err != nil {
-		return err
+		return nil, err
 	}
 	if old := unlocked(h); old.Tree != "" && old.Tree != s.Tree { // whoever wrote the lock agreed, and who installs it sees to what
 		if was, ok, err := in.kept(old, h); err == nil && ok {
@@ -164,13 +166,44 @@ func (in *installer) settled(s *lock.Skill, have map[string]install.Have) error 
 	}
 	if unsaid(*s, r) {
 		in.unsaid = append(in.unsaid, s.Name)
+		if !h.Holds(s.Tree) {
+			wishes = unsaidWishes(*s, r)
+		}
 	}
 	s.Permissions = audit.Locked(r.Set())
 	h.Permissions = s.Permissions
 	if h.Present {
 		have[s.Name] = h
 	}
-	return nil
+	return wishes, nil
+}
+
+// Unsaid are those permissions which want a yes that a release asks for and its entry in a lock does not name.
+func Unsaid(s lock.Skill, r audit.Report) []PermissionChange {
+	said := slices.Clone(audit.Said(s.Permissions))
+	var out []PermissionChange
+	for _, c := range audit.Compare(said, r.Set()) {
+		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, r.At(c.Permission)})
+	}
+	return wanting(out, r, false)
+}
+
+func unsaidWishes(s lock.Skill, r audit.Report) (wishes []Wish) {
+	for _, c := range Unsaid(s, r) {
+		wishes = append(wishes, Wish{Skill: s.Name, Permission: c.Permission, Lines: places(c.Places), Unsaid: true})
+	}
+	return wishes
+}
+
+// unsaidRefusal is the refusal to install what a lock does not say that a skill asks for. command is what --accept is added to.
+func unsaidRefusal(mine []Wish, version, command string) *diag.Error {
+	var perms, lines []string
+	for _, w := range mine {
+		perms, lines = append(perms, w.Permission), append(lines, strings.TrimSpace(w.Permission+" "+strings.Join(w.Lines[:min(len(w.Lines), 1)], "")))
+	}
+	return diag.New(diag.Refused, CodeEscalation, "skl.lock does not say that %s asks for %s", strings.TrimSpace(mine[0].Skill+" "+version), strings.Join(lines, ", ")).
+		Hint("see who changed it: git diff skl.lock").
+		Hint("accept that: %s --accept %s", command, diag.Quote(strings.Join(perms, ",")))
 }
 
 // unsaid reports whether an entry does not say by these rules what it asks for: by others, or not at all.

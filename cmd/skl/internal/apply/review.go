@@ -30,6 +30,7 @@ type Wish struct {
 	Lines      []string // where it shows: "SKILL.md:12  !`git status`"
 	Fresh      bool     // of a skill that is not here: it needs consent where an update brings the skill in, and not where a person asks for it
 	By         string   // of one that an update brings in: the skills that need it
+	Unsaid     bool     // of one that skl.lock has, and does not say that of
 }
 
 // Materials are releases that are about to be read.
@@ -79,9 +80,10 @@ func (a *Applier) says(ctx context.Context, in *installer, s *lock.Skill, m mate
 		return nil, err
 	}
 	if !m.chosen(s.Name) {
+		var wishes []Wish
 		err := checkContent(*s, front)
 		if err == nil {
-			err = in.settled(s, m.have)
+			wishes, err = in.settled(s, m.have)
 		}
 		if err == nil {
 			err = in.locked(*s, m.have[s.Name])
@@ -89,7 +91,10 @@ func (a *Applier) says(ctx context.Context, in *installer, s *lock.Skill, m mate
 		if err != nil && stored && damaged(in.Installer, *s) {
 			return nil, nil
 		}
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		return wishes, nil
 	}
 	is := Says(front)
 	s.GeneratedFrom, s.Permissions = is.generatedFrom, is.permissions
@@ -200,6 +205,9 @@ func (a *Applier) consent(mine []Wish, from, to string, accepted []string) error
 // refusal is the error of what a skill wishes for and nobody agreed to.
 func refusal(mine []Wish, from, to string, accepted []string) error {
 	wish := mine[0]
+	if wish.Unsaid {
+		return unsaidRefusal(mine, to, "add")
+	}
 	if len(mine) > 1 || wish.Permission != permLoadCommand {
 		return escalation(mine, from, to, accepted)
 	}

@@ -366,9 +366,13 @@ type Claims struct {
 	Refused map[string]error // by name
 	Unsure  map[string]error // by name: why nobody could say whether the entry is what its ref means
 
-	needs  *scope.Files    // that what skills need is held against
-	unsaid map[string]bool // by name: the entry does not say by the rules of this skl what the skill asks for
+	needs  *scope.Files        // that what skills need is held against
+	unsaid map[string][]string // by name, of entries that do not say by the rules of this skl what a skill asks for: what of it wants a yes
 }
+
+// Unsaid are the permissions which want a yes that a skill asks for and its entry does not name, if it does not say by the rules of
+// this skl what the skill asks for.
+func (c Claims) Unsaid(name string) []string { return c.unsaid[name] }
 
 // claims compares the lock with the manifest and with the sources that own its refs; ask is that of Verify.
 func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims, error) {
@@ -379,7 +383,7 @@ func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims,
 	if err != nil {
 		return Claims{}, err
 	}
-	c := Claims{needs: f, unsaid: map[string]bool{}}
+	c := Claims{needs: f, unsaid: map[string][]string{}}
 	if c.Stale, err = scope.StaleNames(f); err != nil {
 		return Claims{}, err
 	}
@@ -433,7 +437,10 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 			asks := t.Asks()
 			err = checkAsks(s, asks)
 			if unsaid(s, asks) {
-				c.unsaid[s.Name] = true
+				c.unsaid[s.Name] = []string{}
+				for _, change := range Unsaid(s, asks) {
+					c.unsaid[s.Name] = append(c.unsaid[s.Name], change.Permission)
+				}
 			}
 		}
 	}

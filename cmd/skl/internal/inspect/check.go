@@ -87,8 +87,10 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 	out.add("lock", lock, mends...)
 	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift, apply.MendsOf(in.Applier, v.Skills)...)
-	if names := unsaid(v); len(names) > 0 { // as after skl learnt to read more
-		out.Checks = append(out.Checks, CheckItem{Check: "asks", OK: true, Detail: names, Mend: []string{"skl install"}})
+	if unsaid, bad := unsaid(v); bad {
+		out.add("asks", unsaid, "skl install")
+	} else if len(unsaid) > 0 { // as after skl learnt to read more
+		out.Checks = append(out.Checks, CheckItem{Check: "asks", OK: true, Detail: unsaid, Mend: []string{"skl install"}})
 	}
 	if blocked, mends := linesOf(v.Withdrawn, wire.Blocked); len(blocked) > 0 {
 		out.add("blocked", blocked, mends...)
@@ -235,12 +237,17 @@ func (in *Inspector) lockProblems(f *scope.Files, c apply.Claims) (wrong, mends 
 	return wrong, mends
 }
 
-// unsaid says of which skills skl.lock does not have what they ask for.
-func unsaid(v apply.Verification) (lines []string) {
+// unsaid says of which skills skl.lock does not have what they ask for; bad is that some of it wants a yes.
+func unsaid(v apply.Verification) (lines []string, bad bool) {
 	for _, name := range v.Unsaid {
+		if asks := v.Claims.Unsaid(name); len(asks) > 0 {
+			lines = append(lines, name+": skl.lock does not say that it asks for "+diag.Printable(strings.Join(asks, ", ")))
+			bad = true
+			continue
+		}
 		lines = append(lines, name+": skl.lock does not say by these rules what it asks for, which nobody compares then; skl install writes it")
 	}
-	return lines
+	return lines, bad
 }
 
 func (in *Inspector) verifyProblems(v apply.Verification) (drift, signatures []string) {
