@@ -121,11 +121,6 @@ func (a *Applier) admit(ctx context.Context, in *installer, f *scope.Files, skil
 	if err != nil {
 		return err
 	}
-	for i, mine := range wishes {
-		if len(mine) > 0 {
-			return unsaidRefusal(mine, skills[i].Version, "skl install")
-		}
-	}
 	for i := range skills {
 		s := &skills[i]
 		front, _, err := in.front(s, have[s.Name])
@@ -143,7 +138,15 @@ func (a *Applier) admit(ctx context.Context, in *installer, f *scope.Files, skil
 		return err
 	}
 	refused, err := a.obey(ctx, in, skills, have)
-	return cmp.Or(err, PolicyError(refused))
+	if err := cmp.Or(err, PolicyError(refused)); err != nil {
+		return err
+	}
+	for i, mine := range wishes {
+		if len(mine) > 0 {
+			return unsaidRefusal(mine, skills[i].Version, "skl install")
+		}
+	}
+	return nil
 }
 
 // usableWhole is fresh for a project that may be a stranger's.

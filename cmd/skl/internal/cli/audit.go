@@ -60,6 +60,9 @@ func (w *world) printAudit(say *report.Text, out inspect.Audited) {
 		for _, line := range s.Asks {
 			say.Print("  %s", line)
 		}
+		if len(out.Skills) == 1 {
+			say.Rows(evidence(s))
+		}
 		for _, f := range s.Findings {
 			at := diag.Position{File: filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(f.File))), Line: f.Line, Column: f.Column}
 			say.Print("%s: %s: %s [%s]", at, string(f.Severity), f.Message, f.Rule)
@@ -94,6 +97,22 @@ func (w *world) printAudit(say *report.Text, out inspect.Audited) {
 	if worst != "" {
 		say.Hint("skl audit --explain %s", worst)
 	}
+}
+
+// evidence is where each permission of a skill shows: "  run:curl  SKILL.md:6".
+func evidence(s inspect.AuditedSkill) (rows [][]string) {
+	for _, p := range s.Permissions {
+		var at []string
+		for _, place := range s.Places[p] {
+			at = append(at, diag.Position{File: place.File, Line: place.Line}.String())
+		}
+		more := len(at) - 3
+		if more > 0 {
+			at = append(at[:3], fmt.Sprintf("and %d more", more))
+		}
+		rows = append(rows, []string{"  " + p, strings.Join(at, ", ")})
+	}
+	return rows
 }
 
 // explainRule prints one rule, or the list of all.

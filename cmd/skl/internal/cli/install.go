@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +16,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
+	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -176,9 +178,16 @@ func agreed(c *cli.Context) apply.Agreed {
 	return apply.Agreed{Accept: accepted(c), Reason: c.String("reason"), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force")}
 }
 
-// accepted is the permissions named by --accept.
+// accepted is the permissions named by --accept. KIND=VALUE is another spelling of KIND:VALUE.
 func accepted(c *cli.Context) []string {
-	return namesIn(c, "accept")
+	words := namesIn(c, "accept")
+	for i, word := range words {
+		kind, value, ok := strings.Cut(word, "=")
+		if ok && slices.Contains(audit.Kinds(), audit.Kind(kind)) {
+			words[i] = kind + ":" + value
+		}
+	}
+	return words
 }
 
 // A listed is a skill of a reference, as -l shows it.

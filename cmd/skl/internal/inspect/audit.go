@@ -37,17 +37,18 @@ type Audited struct {
 
 // An AuditedSkill is what was found in one skill.
 type AuditedSkill struct {
-	Name        string            `json:"name"`
-	Path        string            `json:"path"`
-	Installed   bool              `json:"installed"` // a copy of the scope, and not a folder that was named
-	Permissions []string          `json:"permissions"`
-	Asks        []string          `json:"asks"` // these in at most three lines for people
-	Findings    []content.Finding `json:"findings"`
-	Failed      int               `json:"failed"`   // findings that do not hold
-	Accepted    []string          `json:"accepted"` // rules whose findings were accepted when it was installed
-	Allows      []content.Allow   `json:"allows"`   // remarks of its publisher
-	Coverage    content.Coverage  `json:"coverage"`
-	NotAudited  string            `json:"not_audited,omitempty"` // why the skill was not read as a whole; then the audit does not hold
+	Name        string                   `json:"name"`
+	Path        string                   `json:"path"`
+	Installed   bool                     `json:"installed"` // a copy of the scope, and not a folder that was named
+	Permissions []string                 `json:"permissions"`
+	Asks        []string                 `json:"asks"`   // these in at most three lines for people
+	Places      map[string][]audit.Place `json:"places"` // where each permission shows
+	Findings    []content.Finding        `json:"findings"`
+	Failed      int                      `json:"failed"`   // findings that do not hold
+	Accepted    []string                 `json:"accepted"` // rules whose findings were accepted when it was installed
+	Allows      []content.Allow          `json:"allows"`   // remarks of its publisher
+	Coverage    content.Coverage         `json:"coverage"`
+	NotAudited  string                   `json:"not_audited,omitempty"` // why the skill was not read as a whole; then the audit does not hold
 }
 
 // Findings are those of all skills for SARIF; files are relative to base.
@@ -121,7 +122,10 @@ func (t auditTarget) audit(files []audit.File, unread []content.Unread, l *lock.
 	r := content.Scan(files)
 	r.Coverage.Unread = append(r.Coverage.Unread, unread...)
 	one := AuditedSkill{Name: t.name, Path: t.path, Installed: t.installed, Permissions: append([]string{}, r.Asks.Set().Texts()...), Asks: append([]string{}, r.Asks.Summary(5)...),
-		Findings: r.Findings, Accepted: []string{}, Allows: r.Allows, Coverage: r.Coverage}
+		Places: map[string][]audit.Place{}, Findings: r.Findings, Accepted: []string{}, Allows: r.Allows, Coverage: r.Coverage}
+	for _, p := range r.Asks.Set() {
+		one.Places[p.String()] = r.Asks.At(p)
+	}
 	if s, ok := l.Skill(t.name); ok && t.installed && string(s.Tree) == t.digest {
 		one.Accepted = append(one.Accepted, s.Findings...)
 	}
