@@ -1,0 +1,271 @@
+// Package pkgdoc holds what the documentation of a language package says, in one form for every ecosystem: who it is, its pages with the
+// symbols that each describes, its guides, and what could not be read. The packages below it read the ecosystems; runtime/author makes
+// skills of it. Everything is taken from files: no code of a package runs.
+//
+// The same files give the same [Package], in whatever order a directory lists them. All text is that of somebody else: it is data.
+package pkgdoc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Limits of what is read of one package.
+const (
+	MaxFile    = 16 << 20  // bytes of one file
+	MaxTotal   = 256 << 20 // bytes of all files
+	MaxFiles   = 50_000
+	MaxSymbols = 100_000
+)
+
+// ErrTooLarge is wrapped by the error of a package that is beyond the limits.
+var ErrTooLarge = errors.New("it is too large")
+
+// A Package is the documentation of one version of a package.
+type Package struct {
+	Ecosystem string   `json:"ecosystem"` // r, go, npm or pypi
+	Name      string   `json:"name"`
+	Version   string   `json:"version"`
+	Title     string   `json:"title,omitempty"` // one line
+	Text      string   `json:"text,omitempty"`  // a paragraph; Markdown, as all text below
+	License   string   `json:"license,omitempty"`
+	URLs      []string `json:"urls,omitempty"`
+
+	Pages  []Page   `json:"pages"`            // sorted by ID
+	Guides []Guide  `json:"guides"`           // in the order of the package
+	Skills []string `json:"skills,omitempty"` // folders of the package that are skills: it speaks for itself
+	Notes  []Note   `json:"notes,omitempty"`  // what could not be read, and what was decided
+	Inputs []Input  `json:"-"`
+}
+
+// A Page describes some symbols together: a help topic of R, a package of Go, a module of npm or Python.
+type Page struct {
+	ID         string    `json:"id"` // unique in the package, and the same in its next version
+	Title      string    `json:"title"`
+	Text       string    `json:"text,omitempty"`
+	Symbols    []Symbol  `json:"symbols"`          // in the order of the page
+	Params     []Param   `json:"params,omitempty"` // those that the page describes for all its symbols
+	Returns    string    `json:"returns,omitempty"`
+	Sections   []Section `json:"sections,omitempty"`
+	Examples   []string  `json:"examples,omitempty"` // code
+	See        []string  `json:"see,omitempty"`      // ids of other pages
+	Deprecated string    `json:"deprecated,omitempty"`
+	Internal   bool      `json:"internal,omitempty"` // for who works on the package
+	File       string    `json:"file,omitempty"`
+}
+
+// UndocumentedID is the id of the page of what is public and described nowhere.
+const UndocumentedID = "undocumented"
+
+// Undocumented reports whether p is that page.
+func (p *Page) Undocumented() bool { return p.ID == UndocumentedID }
+
+// A Symbol is a name that code can use.
+type Symbol struct {
+	ID         string  `json:"id"` // unique in the package, and the same in its next version
+	Name       string  `json:"name"`
+	Kind       Kind    `json:"kind"`
+	Signature  string  `json:"signature,omitempty"` // one line of code
+	Params     []Param `json:"params,omitempty"`
+	Returns    string  `json:"returns,omitempty"`
+	Text       string  `json:"text,omitempty"`
+	Deprecated string  `json:"deprecated,omitempty"`
+	Line       int     `json:"line,omitempty"`
+}
+
+// A Kind says what a symbol is.
+type Kind string
+
+const (
+	Function  Kind = "function"
+	Method    Kind = "method"
+	Class     Kind = "class"
+	Type      Kind = "type"
+	Interface Kind = "interface"
+	Variable  Kind = "variable"
+	Constant  Kind = "constant"
+	Data      Kind = "data"
+	Namespace Kind = "namespace"
+	Command   Kind = "command"
+)
+
+// A Param is a parameter of a symbol, or what a page says of parameters of that name.
+type Param struct {
+	Name     string `json:"name"`
+	Type     string `json:"type,omitempty"`
+	Default  string `json:"default,omitempty"`
+	Required bool   `json:"required,omitempty"` // a call has to give it, as far as the signature says so
+	Text     string `json:"text,omitempty"`
+}
+
+// A Section is a part of a page with a title of its own.
+type Section struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// A Guide is a longer text: a vignette, a README.
+type Guide struct {
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	Kind     string    `json:"kind"` // vignette, readme or news
+	File     string    `json:"file"`
+	Headings []Heading `json:"headings,omitempty"`
+	Text     string    `json:"text,omitempty"` // "" where only its outline could be read
+}
+
+// A Heading is one of a guide's. Level counts from 1.
+type Heading struct {
+	Level int    `json:"level"`
+	Text  string `json:"text"`
+}
+
+// A Note says what could not be read, or what was decided where a package leaves it open. Line is 0 for a file as a whole.
+type Note struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"`
+}
+
+func (n Note) String() string {
+	switch {
+	case n.File == "":
+		return n.Text
+	case n.Line == 0:
+		return n.File + ": " + n.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", n.File, n.Line, n.Text)
+}
+
+// An Input is a file that was read.
+type Input struct {
+	Path   string
+	Size   int
+	SHA256 string // hex
+}
+
+// Note adds a note.
+func (p *Package) Note(file string, line int, format string, args ...any) {
+	p.Notes = append(p.Notes, Note{file, line, fmt.Sprintf(format, args...)})
+}
+
+// Symbol finds a symbol by its id, and the page that describes it.
+func (p *Package) Symbol(id string) (*Symbol, *Page) {
+	for i := range p.Pages {
+		for j := range p.Pages[i].Symbols {
+			if s := &p.Pages[i].Symbols[j]; s.ID == id {
+				return s, &p.Pages[i]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Count is how many symbols there are.
+func (p *Package) Count() (n int) {
+	for i := range p.Pages {
+		n += len(p.Pages[i].Symbols)
+	}
+	return n
+}
+
+// Digest names what the package says, "sha256:" and hex. Files that say the same in another way have the same.
+func (p *Package) Digest() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // strings and numbers alone
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(text))
+}
+
+// SourceHash names the files that were read, "sha256:" and hex: over their paths, sizes and digests, sorted.
+func (p *Package) SourceHash() string {
+	h := sha256.New()
+	for _, in := range p.Inputs {
+		fmt.Fprintf(h, "%s\x00%d\x00%s\n", in.Path, in.Size, in.SHA256)
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// Files reads the files of a package, and keeps what they were. It is not for concurrent use.
+type Files struct {
+	FS fs.FS
+
+	read  map[string]Input
+	total int
+}
+
+// Read is the content of a regular file.
+func (f *Files) Read(name string) ([]byte, error) {
+	file, err := f.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", name)
+	case info.Size() > MaxFile:
+		return nil, fmt.Errorf("%s: %w: more than 16 MiB", name, ErrTooLarge)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("%s: %w: more than 16 MiB", name, ErrTooLarge)
+	}
+	if _, known := f.read[name]; !known {
+		if f.total += len(data); f.total > MaxTotal || len(f.read) >= MaxFiles {
+			return nil, fmt.Errorf("%w: more than 256 MiB or 50,000 files to read", ErrTooLarge)
+		}
+		if f.read == nil {
+			f.read = make(map[string]Input)
+		}
+		sum := sha256.Sum256(data)
+		f.read[name] = Input{name, len(data), hex.EncodeToString(sum[:])}
+	}
+	return data, nil
+}
+
+// List is the names of a folder's entries that are files, or links to one, sorted; none where there is no such folder.
+func (f *Files) List(dir string) []string {
+	entries, err := fs.ReadDir(f.FS, dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Has reports whether there is such a file.
+func (f *Files) Has(name string) bool {
+	info, err := fs.Stat(f.FS, name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Inputs are the files that were read, sorted by path.
+func (f *Files) Inputs() []Input {
+	out := make([]Input, 0, len(f.read))
+	for _, in := range f.read {
+		out = append(out, in)
+	}
+	slices.SortFunc(out, func(a, b Input) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
