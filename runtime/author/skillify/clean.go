@@ -1,0 +1,130 @@
+package skillify
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// clean is text of the package without what does not show: controls, characters of direction, of no width, tags. They are counted.
+func (m *maker) clean(text string) string {
+	plain := true
+	for i := range len(text) {
+		if c := text[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return text
+	}
+	hidden := map[int]int{} // how many characters from an offset
+	for _, h := range skill.FindHidden([]byte(text)) {
+		hidden[h.Offset] = h.Count
+	}
+	var w strings.Builder
+	skip := 0
+	for i, c := range text {
+		if n := hidden[i]; n > 0 {
+			skip = n
+		}
+		if skip > 0 {
+			skip--
+			m.hidden++
+			continue
+		}
+		if c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.Is(unicode.Cf, c)) || c == unicode.ReplacementChar {
+			m.hidden++
+			continue
+		}
+		w.WriteRune(c)
+	}
+	return w.String()
+}
+
+// line is text of the package on one line of SKILL.md, which agents expand: what would name an argument, a file or a command there
+// does not. It is Markdown, as text of pkgdoc is.
+func (m *maker) line(text string) string {
+	text = strings.Join(strings.Fields(m.clean(text)), " ")
+	text = strings.ReplaceAll(text, "<!--", "< !--")
+	text = strings.ReplaceAll(text, "!`", "! `")
+	var w strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		next := byte(0)
+		if i+1 < len(text) {
+			next = text[i+1]
+		}
+		switch {
+		case c == '$' && (next == '{' || next >= 'A' && next <= 'Z' || next >= 'a' && next <= 'z' || next >= '0' && next <= '9'):
+			w.WriteString("$ ")
+		case c == '@' && (i == 0 || text[i-1] == ' ' || text[i-1] == '(' || text[i-1] == '`') && next != 0 && next != ' ':
+			w.WriteString("@ ")
+		default:
+			w.WriteByte(c)
+		}
+	}
+	return w.String()
+}
+
+// visible is JSON with what does not show as escapes.
+func visible(text string) string {
+	var w strings.Builder
+	for _, c := range text {
+		if c != '\n' && (unicode.IsControl(c) || unicode.Is(unicode.Cf, c)) {
+			for _, u := range utf16.Encode([]rune{c}) {
+				fmt.Fprintf(&w, `\u%04x`, u)
+			}
+			continue
+		}
+		w.WriteRune(c)
+	}
+	return w.String()
+}
+
+// cell is a line in a table.
+func (m *maker) cell(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(m.line(text), `\|`, "|"), "|", `\|`)
+}
+
+// code is a name in code.
+func code(s string) string {
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+// short is text cut at a word, with at most n bytes.
+func short(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	at := strings.LastIndexByte(s[:n-3], ' ')
+	if at < n/2 {
+		at = n - 3
+		for at > 0 && s[at]&0xc0 == 0x80 {
+			at--
+		}
+	}
+	return strings.TrimRight(s[:at], " ,.;:-") + "…"
+}
+
+// firstSentence is the first sentence of a paragraph, without its full stop.
+func firstSentence(s string) string {
+	s, _, _ = strings.Cut(s, "\n\n")
+	s = strings.Join(strings.Fields(s), " ")
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] == '.' && s[i+1] == ' ' && i > 20 && !strings.HasSuffix(s[:i], "e.g") && !strings.HasSuffix(s[:i], "i.e") {
+			return s[:i]
+		}
+	}
+	return strings.TrimSuffix(s, ".")
+}

@@ -1,0 +1,313 @@
+package skillify
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/skl-project/skl/spec/pkgdoc"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL_.][\pL\pN_.]*`) })
+
+// count counts how often guides and examples name each word.
+func (m *maker) count() {
+	words := map[string]int{}
+	read := func(text string, weight int) {
+		for _, w := range identifier().FindAllString(text, -1) {
+			words[strings.Trim(w, ".")] += weight
+		}
+	}
+	for i := range m.p.Guides {
+		read(m.p.Guides[i].Text, 3)
+	}
+	for i := range m.p.Pages {
+		for _, e := range m.p.Pages[i].Examples {
+			read(e, 1)
+		}
+	}
+	m.mentions = map[string]int{}
+	for i := range m.p.Pages {
+		for _, s := range m.p.Pages[i].Symbols {
+			m.mentions[s.ID] = words[s.Name]
+		}
+	}
+}
+
+// A task is a row of the table.
+type task struct {
+	page  *pkgdoc.Page
+	use   []pkgdoc.Symbol // most mentioned first
+	score int
+}
+
+// tasks are the pages that code needs, most mentioned first.
+func (m *maker) tasks() (out []task) {
+	for i := range m.p.Pages {
+		p := &m.p.Pages[i]
+		if p.Internal || p.Deprecated != "" || p.Undocumented() {
+			continue
+		}
+		t := task{page: p}
+		for _, s := range p.Symbols {
+			if s.Deprecated == "" && s.Kind != pkgdoc.Data && s.Kind != pkgdoc.Method {
+				t.use = append(t.use, s)
+				t.score = max(t.score, m.mentions[s.ID])
+			}
+		}
+		if len(t.use) == 0 {
+			continue
+		}
+		slices.SortStableFunc(t.use, func(a, b pkgdoc.Symbol) int { return cmp.Compare(m.mentions[b.ID], m.mentions[a.ID]) })
+		out = append(out, t)
+	}
+	slices.SortStableFunc(out, func(a, b task) int { return cmp.Compare(b.score, a.score) })
+	return out
+}
+
+// called is a symbol as code names it.
+func (m *maker) called(s pkgdoc.Symbol) string {
+	name := m.clean(s.Name)
+	if s.Kind == pkgdoc.Function && m.p.Ecosystem != "npm" && identifier().FindString(name) == name {
+		name += "()"
+	}
+	return m.line(code(name))
+}
+
+// overview writes SKILL.md. Its parts are filled in the order of their use, until the budget is reached.
+func (m *maker) overview() {
+	m.count()
+	tasks := m.tasks()
+	var w strings.Builder
+	w.WriteString(m.frontmatter(tasks))
+	fmt.Fprintf(&w, "\n# %s %s\n\n", m.line(m.p.Name), m.line(m.p.Version))
+	if text := cmp.Or(m.p.Text, m.p.Title); text != "" {
+		fmt.Fprintf(&w, "%s\n\n", short(m.line(text), 600))
+	}
+	w.WriteString(m.loading())
+	w.WriteString(m.table(tasks, overviewTokens*4-w.Len()-1200))
+	w.WriteString(m.pitfalls())
+	w.WriteString(m.references())
+	m.contents()
+	m.add(skill.FileName, m.portable(w.String()))
+}
+
+// portable moves the keys of corteza.skill/v1 to metadata, unless they are wanted at top level.
+func (m *maker) portable(text string) string {
+	if m.o.TopLevel {
+		return text
+	}
+	if out, err := skill.ToPortable([]byte(text)); err == nil {
+		return string(out)
+	}
+	return text
+}
+
+// quoted is a string of YAML.
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(b))
+}
+
+func (m *maker) frontmatter(tasks []task) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "---\nname: %s\ndescription: %s\n", m.name, quoted(m.description(tasks)))
+	if license := m.line(m.p.License); license != "" {
+		fmt.Fprintf(&w, "license: %s\n", quoted(short(license, 100)))
+	}
+	fmt.Fprintf(&w, "metadata:\n  version: %s\nskill_format: %s\n", quoted(m.line(m.p.Version)), skill.FormatV1)
+	fmt.Fprintf(&w, "library_depends:\n  - name: %s\n    version: %s\n    ecosystem: %s\n", quoted(m.p.Name), quoted(m.p.Version), m.p.Ecosystem)
+	w.WriteString("generated_from:\n")
+	values := m.from.Map()
+	for _, key := range []string{"ecosystem", "package", "version", "source_hash", "generator", "generator_version", "recipe", "integrity"} {
+		if v := values[key]; v != "" {
+			fmt.Fprintf(&w, "  %s: %s\n", key, quoted(v))
+		}
+	}
+	w.WriteString("---\n")
+	return w.String()
+}
+
+// description says what the package is for and by which names code uses it, in at most 300 characters.
+func (m *maker) description(tasks []task) string {
+	title := short(strings.TrimSuffix(m.line(plain(cmp.Or(m.p.Title, firstSentence(m.p.Text), m.p.Name))), "."), 110)
+	out := fmt.Sprintf("%s. Use when %s code uses the package %s", title, map[string]string{"r": "R", "go": "Go", "npm": "JavaScript or TypeScript", "pypi": "Python"}[m.p.Ecosystem], m.line(m.p.Name))
+	sep := ": "
+	var seen []string
+	for _, t := range tasks {
+		for _, s := range t.use[:1] {
+			name := m.line(m.clean(s.Name))
+			if slices.Contains(seen, name) || len(out)+len(sep)+len(name)+1 > maxDescription-100 || len(seen) == 8 {
+				continue
+			}
+			seen = append(seen, name)
+			out, sep = out+sep+name, ", "
+		}
+	}
+	sep = "; to "
+	n := 0
+	for _, t := range tasks {
+		what := strings.TrimSuffix(m.line(plain(t.page.Title)), ".")
+		if what == "" || n == 4 || len(out)+len(sep)+len(what)+1 > maxDescription {
+			continue
+		}
+		out, sep = out+sep+lowerFirst(what), ", "
+		n++
+	}
+	return out + "."
+}
+
+// plain is a line of Markdown without its marks.
+func plain(s string) string {
+	return strings.NewReplacer("`", "", `\`, "", "**", "").Replace(s)
+}
+
+// lowerFirst is a title in the middle of a sentence: its first letter is small unless the word has other capitals.
+func lowerFirst(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if len(word) > 1 && strings.ToLower(word[1:]) == word[1:] && word[0] >= 'A' && word[0] <= 'Z' {
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
+}
+
+// loading is how code takes the package in.
+func (m *maker) loading() string {
+	name := m.line(m.p.Name)
+	switch m.p.Ecosystem {
+	case "r":
+		return fmt.Sprintf("```r\nlibrary(%s)  # else install.packages(\"%s\")\n```\n\n", name, name)
+	case "go":
+		return fmt.Sprintf("```go\nimport \"%s\" // else go get %s@v%s\n```\n\n", name, name, m.line(strings.TrimPrefix(m.p.Version, "v")))
+	case "npm":
+		return fmt.Sprintf("```ts\nimport … from \"%s\" // else npm install %s\n```\n\n", name, name)
+	case "pypi":
+		return fmt.Sprintf("```python\nimport %s  # else pip install %s\n```\n\n", strings.ReplaceAll(name, "-", "_"), name)
+	}
+	return ""
+}
+
+// table is which symbols do which task, with at most room bytes.
+func (m *maker) table(tasks []task, room int) string {
+	var w strings.Builder
+	rows := 0
+	for _, t := range tasks {
+		var names []string
+		for _, s := range t.use[:min(len(t.use), 3)] {
+			names = append(names, m.called(s))
+		}
+		title := strings.TrimSuffix(m.cell(cmp.Or(t.page.Title, firstSentence(t.page.Text))), ".")
+		if title == "" {
+			title = m.cell(t.page.ID)
+		}
+		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(escaped(t.page.ID)), m.pageAt[t.page.ID])
+		if rows == maxTasks || w.Len()+len(row) > room {
+			break
+		}
+		w.WriteString(row)
+		rows++
+	}
+	if rows == 0 {
+		return ""
+	}
+	return "## Which function does what\n\n| Task | Use | Read |\n|---|---|---|\n" + w.String() + "\n"
+}
+
+// escaped is a name in the text of a link.
+func escaped(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`).Replace(s)
+}
+
+// pitfalls are the symbols that are not for new code.
+func (m *maker) pitfalls() string {
+	byWhy := map[string][]string{}
+	var order []string
+	for i := range m.p.Pages {
+		p := &m.p.Pages[i]
+		for _, s := range p.Symbols {
+			why := cmp.Or(p.Deprecated, map[bool]string{true: "deprecated"}[s.Deprecated != ""])
+			if why == "" || s.Kind == pkgdoc.Data {
+				continue
+			}
+			if byWhy[why] == nil {
+				order = append(order, why)
+			}
+			byWhy[why] = append(byWhy[why], m.called(s))
+		}
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	var w strings.Builder
+	w.WriteString("## Not for new code\n\n")
+	for _, why := range order {
+		names := byWhy[why]
+		more := ""
+		if n := len(names) - 12; n > 0 {
+			names, more = names[:12], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(&w, "- %s: %s%s\n", why, strings.Join(names, ", "), more)
+	}
+	return w.String() + "\n"
+}
+
+// references says when to read which.
+func (m *maker) references() string {
+	var w strings.Builder
+	w.WriteString("## References\n\nRead one of these when its subject comes up, not all of them:\n\n")
+	for i := range m.p.Guides {
+		g := &m.p.Guides[i]
+		if i == 15 {
+			fmt.Fprintf(&w, "- and %d more in references/guides\n", len(m.p.Guides)-i)
+			break
+		}
+		var heads []string
+		for _, h := range g.Headings {
+			if h.Level <= 2 && len(heads) < 5 && !strings.EqualFold(h.Text, g.Title) {
+				heads = append(heads, m.line(h.Text))
+			}
+		}
+		line := fmt.Sprintf("- [%s](%s)", m.line(escaped(g.Title)), m.guideAt[g.ID])
+		if len(heads) > 0 {
+			line += ": " + short(strings.Join(heads, "; "), 120)
+		}
+		w.WriteString(line + "\n")
+	}
+	fmt.Fprintf(&w, "- [All %d pages and their symbols](references/contents.md): to find what the table does not name; each page is a file of references/api\n", len(m.p.Pages))
+	return w.String()
+}
+
+// contents lists every page with its symbols.
+func (m *maker) contents() {
+	var w strings.Builder
+	fmt.Fprintf(&w, "# %s: all pages\n\n", m.clean(m.p.Name))
+	for i := range m.p.Pages {
+		p := &m.p.Pages[i]
+		var names []string
+		for _, s := range p.Symbols {
+			if s.Name != p.ID {
+				names = append(names, code(m.clean(s.Name)))
+			}
+		}
+		line := fmt.Sprintf("- %s (%s): %s", code(m.clean(p.ID)), strings.TrimPrefix(m.pageAt[p.ID], "references/"), m.clean(p.Title))
+		if n := len(names) - 40; n > 0 {
+			names = append(names[:40], fmt.Sprintf("and %d more", n))
+		}
+		if len(names) > 0 {
+			line += ". Also: " + strings.Join(names, ", ")
+		}
+		if p.Deprecated != "" {
+			line += " (" + p.Deprecated + ")"
+		}
+		w.WriteString(line + "\n")
+	}
+	m.reference("references/contents.md", w.String())
+}

@@ -1,0 +1,233 @@
+// Package skillify makes a skill of the documentation of a package. SKILL.md is a short overview within the budgets of the format: how the
+// package is loaded, which symbol does which task, what not to use, and when to read which reference. The references hold the rest:
+// references/guides has the longer texts, references/api a file for each page, references/index.json every symbol with its file.
+//
+// Everything is computed: the same package and options give the same bytes. Text of the package is data of somebody else: what hides
+// in it or means something to an agent that loads a file is taken out, and said. Nothing that runs is ever written.
+package skillify
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/spec/pkgdoc"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// Generator is how skills that are made here name what made them.
+const Generator = "skl"
+
+// templates is raised when the same package gives other files.
+const templates = 1
+
+// Budgets. A token is about four bytes.
+const (
+	overviewTokens  = 1500 // of SKILL.md, as far as the tables may fill it
+	referenceTokens = 6000 // of one reference: a longer one is split
+	maxTasks        = 25   // rows of the table
+	maxPages        = 300  // references of API: more pages are put together
+	maxDescription  = 300  // characters
+)
+
+// Options are what a person may choose.
+type Options struct {
+	Version  string // of the generator
+	TopLevel bool   // the keys of corteza.skill/v1 at top level, not in metadata
+
+	Integrity string // what the ecosystem says of the package's bytes; "" if nothing is known
+}
+
+// A File is one of a skill.
+type File struct {
+	Path string
+	Data []byte
+}
+
+// A Skill is what was made.
+type Skill struct {
+	Name   string
+	Files  []File // sorted by path
+	Origin skill.Origin
+	Report Report
+}
+
+// A Report measures a skill.
+type Report struct {
+	Symbols    int `json:"symbols"`    // of the package
+	Documented int `json:"documented"` // described by a page of the package
+	Signatures int `json:"signatures"`
+	Pages      int `json:"pages"`
+	Guides     int `json:"guides"`
+	Files      int `json:"files"`
+	Bytes      int `json:"bytes"`
+	Lines      int `json:"lines"`   // of SKILL.md
+	Tokens     int `json:"tokens"`  // of SKILL.md, about
+	Largest    int `json:"largest"` // of the longest reference
+
+	Hidden int           `json:"hidden"` // characters that do not show, taken out
+	Notes  []pkgdoc.Note `json:"notes"`
+}
+
+// Recipe names the options and templates: the same package with the same recipe gives the same skill.
+func (o Options) Recipe() string {
+	return fmt.Sprintf("skl/%d%s", templates, map[bool]string{true: "+top"}[o.TopLevel])
+}
+
+// Name is what the skill of a package is called.
+func Name(p *pkgdoc.Package) string {
+	name := skill.Respell(strings.ReplaceAll(strings.ReplaceAll(p.Name, "/", "-"), ".", "-"))
+	return cmp.Or(name, "package")
+}
+
+// Make makes the skill of a package. Its license is copied into it if the package has its text.
+func Make(p *pkgdoc.Package, license []byte, o Options) (*Skill, error) {
+	if len(p.Skills) > 0 {
+		return nil, &HasSkills{p.Name, p.Skills}
+	}
+	m := &maker{p: p, o: o, name: Name(p)}
+	m.origin()
+	m.guides()
+	m.api()
+	m.overview()
+	if err := m.index(); err != nil {
+		return nil, err
+	}
+	if len(license) > 0 {
+		m.add("LICENSE", string(license))
+	}
+	slices.SortFunc(m.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	s := &Skill{Name: m.name, Files: m.files, Origin: m.from, Report: m.report()}
+	return s, nil
+}
+
+// HasSkills is the error of a package that brings skills of its own: these say better how it is used.
+type HasSkills struct {
+	Package string
+	Skills  []string // folders in the package
+}
+
+func (e *HasSkills) Error() string {
+	return fmt.Sprintf("%s brings skills of its own: %s", e.Package, strings.Join(e.Skills, ", "))
+}
+
+type maker struct {
+	p    *pkgdoc.Package
+	o    Options
+	name string
+	from skill.Origin
+
+	files    []File
+	guideAt  map[string]string // file of each guide, by id
+	pageAt   map[string]string // file of each page, by id
+	mentions map[string]int    // of symbols in guides and examples, by id
+	hidden   int
+	largest  int
+}
+
+func (m *maker) add(name, text string) {
+	text = strings.TrimRight(text, "\n") + "\n"
+	m.files = append(m.files, File{name, []byte(text)})
+}
+
+func (m *maker) origin() {
+	m.from = skill.Origin{Ecosystem: m.p.Ecosystem, Package: m.p.Name, Version: m.p.Version, SourceHash: m.p.SourceHash(),
+		Generator: Generator, GeneratorVersion: m.o.Version, Recipe: m.o.Recipe(), Integrity: m.o.Integrity}
+}
+
+func tokens(text string) int { return (len(text) + 3) / 4 }
+
+// index writes references/index.json: what --check and --update compare without the package.
+func (m *maker) index() error {
+	type symbol struct {
+		ID         string      `json:"id"`
+		Kind       pkgdoc.Kind `json:"kind"`
+		Signature  string      `json:"signature,omitempty"`
+		Deprecated string      `json:"deprecated,omitempty"`
+		File       string      `json:"file"`
+	}
+	out := struct {
+		Package  string        `json:"package"`
+		Version  string        `json:"version"`
+		Digest   string        `json:"digest"` // of what the package says
+		Symbols  []symbol      `json:"symbols"`
+		Notes    []pkgdoc.Note `json:"notes"`
+		Internal int           `json:"internal"` // symbols for who works on the package
+	}{m.p.Name, m.p.Version, m.p.Digest(), []symbol{}, append([]pkgdoc.Note{}, m.p.Notes...), 0}
+	for i := range m.p.Pages {
+		page := &m.p.Pages[i]
+		for _, s := range page.Symbols {
+			out.Symbols = append(out.Symbols, symbol{s.ID, s.Kind, m.clean(s.Signature), cmp.Or(s.Deprecated, page.Deprecated), m.pageAt[page.ID]})
+			if page.Internal {
+				out.Internal++
+			}
+		}
+	}
+	slices.SortFunc(out.Symbols, func(a, b symbol) int { return strings.Compare(a.ID, b.ID) })
+	var w strings.Builder
+	e := json.NewEncoder(&w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(out); err != nil {
+		return err
+	}
+	m.add("references/index.json", visible(w.String()))
+	return nil
+}
+
+func (m *maker) report() Report {
+	r := Report{Symbols: m.p.Count(), Pages: len(m.p.Pages), Guides: len(m.p.Guides), Files: len(m.files), Largest: m.largest, Hidden: m.hidden,
+		Notes: append([]pkgdoc.Note{}, m.p.Notes...)}
+	for i := range m.p.Pages {
+		for _, s := range m.p.Pages[i].Symbols {
+			if s.Signature != "" {
+				r.Signatures++
+			}
+			if m.p.Pages[i].Text != "" || s.Text != "" {
+				r.Documented++
+			}
+		}
+	}
+	for _, f := range m.files {
+		r.Bytes += len(f.Data)
+		if f.Path == skill.FileName {
+			r.Lines, r.Tokens = strings.Count(string(f.Data), "\n"), tokens(string(f.Data))
+		}
+	}
+	return r
+}
+
+// fileName is a path below references for an id; taken holds those that are given, by their folded form.
+func fileName(dir, id string, taken map[string]bool) string {
+	base := fileSlug(id)
+	name := base
+	for n := 2; taken[dir+name]; n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	taken[dir+name] = true
+	return path.Join("references", dir, name+".md")
+}
+
+// fileSlug is an id in letters that every disk keeps apart: lower case, digits and dashes.
+func fileSlug(id string) string {
+	var w strings.Builder
+	for _, c := range strings.ToLower(id) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
+			w.WriteRune(c)
+		} else if s := w.String(); s != "" && !strings.HasSuffix(s, "-") {
+			w.WriteByte('-')
+		}
+		if w.Len() >= 60 {
+			break
+		}
+	}
+	s := strings.Trim(w.String(), "-_")
+	switch s {
+	case "", "con", "prn", "aux", "nul", "com1", "lpt1", "index":
+		return "page-" + cmp.Or(s, "symbols")
+	}
+	return s
+}
