@@ -99,8 +99,9 @@ func (w *world) printAudit(say *report.Text, out inspect.Audited) {
 	}
 }
 
-// evidence is where each permission of a skill shows: "  run:curl  SKILL.md:6".
-func evidence(s inspect.AuditedSkill) (rows [][]string) {
+// evidence is where each permission of a skill shows.
+func evidence(s inspect.AuditedSkill) [][]string {
+	rows := [][]string{{"  PERMISSION", "WHERE"}}
 	for _, p := range s.Permissions {
 		var at []string
 		for _, place := range s.Places[p] {
