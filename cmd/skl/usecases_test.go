@@ -23,7 +23,7 @@ func TestUseCasesKnowNoTerminal(t *testing.T) {
 	below := map[string][]string{"ask": {}, "plan": {}, "scope": {"ask"}, "trees": {"scope"}, "signature": {"scope", "trees"}, "apply": {"ask", "plan", "scope", "signature", "trees"},
 		"inspect": {"ask", "apply", "scope", "signature", "trees"}, "search": {"ask", "apply", "scope", "signature"}, "form": {"ask", "apply", "scope", "trees"},
 		"session": {"ask", "apply", "scope", "signature"}, "evaluate": {"ask", "apply", "scope", "session", "trees"}, "ship": {"ask", "scope"},
-		"admin": {"scope", "ship"}, "account": {"ask", "scope"}, "author": {"scope"}, "demo": {"admin", "scope"}}
+		"admin": {"scope", "ship"}, "account": {"ask", "scope"}, "author": {"scope", "trees"}, "demo": {"admin", "scope"}}
 	for _, name := range useCases {
 		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
 			for _, path := range imports {

@@ -81,6 +81,18 @@ func (p Places) has(n skill.Dependency) bool {
 	return p.find(n) != ""
 }
 
+// Dir is the folder of a package which lies in one of the places, the first that is found; "" if none does.
+func (p Places) Dir(n skill.Dependency) string {
+	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name, `*?[\`) {
+		return ""
+	}
+	at := p.find(n)
+	if at == "" || n.Ecosystem == "go" {
+		return at
+	}
+	return filepath.Dir(at)
+}
+
 // Version is that of a package which lies in one of the places, the first that is found; "" if none does, or does not say it.
 func (p Places) Version(n skill.Dependency) string {
 	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name, `*?[\`) {

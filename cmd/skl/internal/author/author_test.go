@@ -100,3 +100,46 @@ func TestActivate(t *testing.T) {
 		t.Errorf("remove: %+v, %v\n%s", files, err, b.Read("CLAUDE.md"))
 	}
 }
+
+// TestSkillify makes a skill of a package of R, and refuses one that brings its own.
+func TestSkillify(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"bag/DESCRIPTION": "Package: bag\nVersion: 1.0\nTitle: Bags\n", "bag/NAMESPACE": "export(a)", "bag/man/a.Rd": `\name{a}\alias{a}\title{A}`,
+		"own/DESCRIPTION": "Package: own\nVersion: 1.0\n", "own/inst/skills/x/SKILL.md": "x"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sc, err := scope.Open(scope.Options{Dir: dir, Scope: "user", UserAgent: "skl/test", Tell: silent{}, Progress: func(diag.Event) {},
+		Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &author.Author{Scope: sc}
+	dry, err := a.Skillify(t.Context(), author.SkillifyRequest{Package: "./bag", DryRun: true})
+	if err != nil || dry.State != "would_write" || scope.Exists(dry.Path) {
+		t.Errorf("a dry run: %+v, %v", dry, err)
+	}
+	for _, want := range []string{"written", "unchanged"} {
+		out, err := a.Skillify(t.Context(), author.SkillifyRequest{Package: "./bag"})
+		if err != nil || out.State != want || out.Report.Symbols != 1 || out.Path != dry.Path {
+			t.Errorf("%s: %+v, %v", want, out, err)
+		}
+	}
+	if out, err := a.Skillify(t.Context(), author.SkillifyRequest{Package: "./own"}); diag.ClassOf(err) != diag.Unmet || out.Name != "" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "led")); err != nil {
+		t.Skip("skipped: no links here")
+	}
+	if out, err := a.Skillify(t.Context(), author.SkillifyRequest{Package: "./bag", Output: "led/x"}); diag.ClassOf(err) != diag.Refused {
+		t.Errorf("through a link: %+v, %v", out, err)
+	}
+}

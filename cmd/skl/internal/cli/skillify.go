@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/author"
+	"github.com/skl-project/skl/cmd/skl/internal/build"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func skillifyCommand() command {
+	return command{name: "skillify", args: "PACKAGE", group: "Author", usage: "make a skill of the documentation of a package of R", output: author.Skillified{}, complete: "dir",
+		example: "skl skillify r:jsonlite\nskl skillify ./jsonlite -o skills",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the skill's folder to `DIR`; without it, below the data directory"},
+			&cli.StringFlag{Name: "encoding", Usage: "`WHERE` the keys of corteza.skill/v1 stand: metadata, or top", Value: "metadata"},
+			dryRunFlag(),
+		},
+		run: runSkillify}
+}
+
+func runSkillify(ctx context.Context, w *world, c *cli.Context) error {
+	if c.Args().Len() != 1 {
+		return diag.New(diag.Misuse, "usage", "skillify takes one package").Hint("skl skillify r:NAME, of an installed package of R    skl skillify ./DIR, of its sources")
+	}
+	encoding := c.String("encoding")
+	if encoding != "metadata" && encoding != "top" {
+		return diag.New(diag.Misuse, "usage", "--encoding %q is not one", encoding).Meant("metadata", "top")
+	}
+	out, err := w.author().Skillify(ctx, author.SkillifyRequest{Package: c.Args().First(), Output: c.String("output"), TopLevel: encoding == "top", Version: build.Current().Version, DryRun: c.Bool("dry-run")})
+	return w.show(out, err, func(say *report.Text) { w.printSkillified(say, &out) })
+}
+
+func (w *world) printSkillified(say *report.Text, out *author.Skillified) {
+	r := out.Report
+	sign := map[string]string{"written": "✓ made ", "unchanged": "✓ unchanged ", "would_write": "would make "}[out.State]
+	say.Print("%s%s of %s %s  %s, %s  %s", sign, out.Name, out.Package, out.Version, diag.Count(r.Files, "file"), diag.Size(int64(r.Bytes)), w.scope.Short(out.Path))
+	say.Print("  %s, %d with a description, on %s; %s", diag.Count(r.Symbols, "symbol"), r.Documented, diag.Count(r.Pages, "page"), diag.Count(r.Guides, "guide"))
+	say.Print("  SKILL.md has %s, about %d tokens; the longest reference about %d", diag.Count(r.Lines, "line"), r.Tokens, r.Largest)
+	if r.Hidden > 0 {
+		say.Note("%s that do not show were taken out of its text", diag.Count(r.Hidden, "character"))
+	}
+	for i, n := range r.Notes {
+		if i == 10 {
+			say.Note("and %d more notes: --json has them", len(r.Notes)-i)
+			break
+		}
+		say.Note("%s", n)
+	}
+	for _, f := range out.Findings {
+		say.Note("%s: %s: %s [%s]", diag.Position{File: f.File, Line: f.Line}, string(f.Severity), f.Message, f.Rule)
+	}
+	if out.State == "written" {
+		at := w.scope.Short(out.Path)
+		if strings.HasPrefix(at, "~") { // in quotes no shell knows it
+			at = out.Path
+		}
+		say.Hint("skl install %s", diag.Quote(at))
+	}
+}
