@@ -266,7 +266,7 @@ func (d *draft) symbols(b *binder) {
 func (d *draft) symbol(e export, shown []usage) pkgdoc.Symbol {
 	s := pkgdoc.Symbol{ID: e.alias, Name: e.name, Kind: e.kind}
 	for _, u := range shown {
-		if u.name == e.name && e.kind != pkgdoc.Method || u.s3 != nil && u.s3[0]+"."+u.s3[1] == e.name {
+		if u.name == e.name && u.s3 == nil && e.kind != pkgdoc.Method || u.s3 != nil && u.s3[0]+"."+u.s3[1] == e.name {
 			if s.Signature == "" {
 				s.Signature, s.Params = u.text, u.params
 			}

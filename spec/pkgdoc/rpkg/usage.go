@@ -72,6 +72,9 @@ func oneUsage(src string, s []token, methods map[int][]string) usage {
 		u.params = paramsOf(src, inside(s, 1))
 		if end+1 < len(s) && s[end].text == "<-" {
 			u.name += "<-"
+			if rest := s[end+1:]; len(rest) == 1 && rest[0].kind == name {
+				u.params = append(u.params, pkgdoc.Param{Name: rest[0].text, Required: true})
+			}
 			if u.s3 != nil && !strings.HasSuffix(u.s3[0], "<-") {
 				u.s3 = []string{u.s3[0] + "<-", u.s3[1]}
 			}
