@@ -36,7 +36,7 @@ import (
 )
 
 // Rules is the version of what this package finds. It grows when the same bytes give another set.
-const Rules = 5
+const Rules = 6
 
 // Limits of what is read.
 const (

@@ -50,14 +50,15 @@ func tableOf[T ~uint8](kinds []string, table string) map[string]T {
 var calls = sync.OnceValue(func() map[lang]map[string]effect {
 	return map[lang]map[string]effect{
 		python: effectsOf(`
-		shell os.system os.popen commands.getoutput commands.getstatusoutput subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 pty.spawn get_ipython().system get_ipython().getoutput
-		exec subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.execv os.execvp os.execve os.execl os.execlp os.execvpe os.posix_spawn os.posix_spawnp pexpect.spawn pexpect.run sh.Command plumbum.local
+		shell os.system os.popen commands.getoutput commands.getstatusoutput subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 get_ipython().system get_ipython().getoutput
+		exec subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.execv os.execvp os.execve os.execl os.execlp os.execvpe os.posix_spawn os.posix_spawnp pexpect.spawn pexpect.run pty.spawn sh.Command plumbum.local
 		exec2 os.spawnv os.spawnvp os.spawnl os.spawnlp
 		code eval exec compile execfile code.interact timeit.timeit
+		dynamic pickle.Unpickler pickle.Unpickler().load _pickle.load _pickle.loads cPickle.load cPickle.loads shelve.open shelve.DbfilenameShelf marshal.load dill.load dill.load_session dill.load_module cloudpickle.load joblib.load pandas.read_pickle pd.read_pickle torch.load jsonpickle.decode jsonpickle.loads yaml.unsafe_load yaml.unsafe_load_all yaml.UnsafeLoader keras.models.load_model tensorflow.keras.models.load_model sklearn.externals.joblib.load _posixsubprocess.fork_exec
 		dynamic pickle.loads pickle.load marshal.loads ctypes.CDLL ctypes.cdll.LoadLibrary runpy.run_path imp.load_source types.FunctionType dill.loads cloudpickle.loads importlib.util.spec_from_file_location types.CodeType get_ipython().run_line_magic get_ipython().run_cell_magic get_ipython().run_cell get_ipython().magic
 		net requests.get requests.post requests.put requests.delete requests.patch requests.head requests.options requests.request requests.Session().get requests.Session().post requests.Session().put requests.Session().request requests.Session().delete requests.session().get requests.session().post httpx.get httpx.post httpx.put httpx.delete httpx.patch httpx.request httpx.stream httpx.Client().get httpx.Client().post httpx.AsyncClient().get httpx.AsyncClient().post
 		net urllib.request.urlopen urllib.request.urlretrieve urllib.request.Request urlopen urllib2.urlopen urllib3.PoolManager().request urllib.urlopen aiohttp.ClientSession().get aiohttp.ClientSession().post aiohttp.request websocket.create_connection websockets.connect websocket.WebSocketApp wget.download xmlrpc.client.ServerProxy
-		host http.client.HTTPSConnection http.client.HTTPConnection socket.create_connection socket.socket().connect socket.gethostbyname socket.getaddrinfo smtplib.SMTP smtplib.SMTP_SSL ftplib.FTP ftplib.FTP_TLS imaplib.IMAP4_SSL imaplib.IMAP4 telnetlib.Telnet poplib.POP3_SSL paramiko.SSHClient().connect asyncio.open_connection asyncssh.connect
+		host http.client.HTTPSConnection http.client.HTTPConnection socket.create_connection socket.socket().connect socket.socket().connect_ex socket.socket().sendto socket.gethostbyname socket.getaddrinfo smtplib.SMTP smtplib.SMTP_SSL ftplib.FTP ftplib.FTP_TLS imaplib.IMAP4_SSL imaplib.IMAP4 telnetlib.Telnet poplib.POP3_SSL paramiko.SSHClient().connect asyncio.open_connection asyncssh.connect
 		env os.getenv os.environ.get os.environ.pop os.environ.setdefault os.getenvb environs.Env().str decouple.config
 		expand os.path.expandvars
 		all os.environ.items os.environ.copy os.environ.keys os.environ.values
@@ -85,8 +86,8 @@ var calls = sync.OnceValue(func() map[lang]map[string]effect {
 		exec exec.Command syscall.Exec os.StartProcess execabs.Command
 		exec2 exec.CommandContext
 		dynamic plugin.Open reflect.MakeFunc syscall.NewLazyDLL
-		net http.Get http.Post http.Head http.PostForm http.NewRequest http.NewRequestWithContext http.Client().Get websocket.Dial websocket.DefaultDialer.Dial http.DefaultClient.Get http.DefaultClient.Post
-		host net.Dial net.DialTimeout tls.Dial net.LookupHost net.LookupTXT net.LookupIP smtp.SendMail smtp.Dial net.ResolveTCPAddr ssh.Dial rpc.Dial grpc.Dial grpc.NewClient
+		net http.Get http.Post http.Head http.PostForm http.NewRequest http.NewRequestWithContext http.Client.Get http.Client.Post http.Client.Head http.Client.PostForm websocket.Dialer.Dial websocket.Dialer.DialContext websocket.DefaultDialer.DialContext websocket.Dial websocket.DefaultDialer.Dial http.DefaultClient.Get http.DefaultClient.Post
+		host net.Dial net.DialTimeout tls.Dial net.LookupHost net.LookupTXT net.LookupIP smtp.SendMail smtp.Dial net.ResolveTCPAddr net.ResolveUDPAddr net.ResolveIPAddr net.DialTCP net.DialUDP net.DialIP net.Dialer.Dial net.Dialer.DialContext tls.Dialer.Dial tls.Dialer.DialContext tls.DialWithDialer net.LookupAddr net.LookupMX net.LookupCNAME net.LookupNS net.LookupSRV net.Resolver.LookupHost net.Resolver.LookupTXT net.Resolver.LookupIPAddr net.DefaultResolver.LookupHost net.DefaultResolver.LookupTXT rpc.DialHTTP ssh.Dial rpc.Dial grpc.Dial grpc.NewClient
 		env os.Getenv os.LookupEnv syscall.Getenv
 		all os.Environ syscall.Environ
 		expand os.ExpandEnv os.Expand
@@ -108,16 +109,19 @@ func (p *program) effects() {
 		case '(':
 			p.effectOf(i)
 		case '{':
+			p.addressOf(i)
 			if p.l == golang && p.is(i-1, "Cmd") && p.kind(i-2) == '.' && p.names[p.toks[i-3].text] == "exec" {
 				p.commandOf(i)
 			}
 		case 'a':
+			p.mention(i)
 			if p.kind(i-1) != '.' {
 				p.environment(i)
 			} else if p.l == golang && t.text == "Path" && p.is(i+1, "=") && p.kind(i-2) == 'a' && strings.HasPrefix(p.variable(p.toks[i-2].text, 0).name, "exec.Command") {
 				p.exec([]value{p.eval(span{i + 2, p.end(i + 2)}, 0).v.or()}, nil, int(t.line), false)
 			}
 		case 's':
+			p.mention(i)
 			p.inString(i)
 		}
 	}
@@ -235,6 +239,9 @@ func (p *program) effectOf(open int) {
 		}
 		return
 	}
+	if p.called(name, open, line) {
+		return
+	}
 	base := name
 	if i := strings.IndexByte(base, '.'); i > 0 {
 		base = base[:i]
@@ -245,17 +252,79 @@ func (p *program) effectOf(open int) {
 		}
 		return
 	}
-	table := calls()[p.l]
-	e, ok := table[name]
-	if p.l == script && !ok {
-		e, ok = table[strings.TrimSuffix(strings.ReplaceAll(name, "fs-extra.", "fs."), "Sync")]
-	}
+	e, ok := p.effectNamed(name)
 	if !ok && p.kind(k) == 'a' && p.kind(k-1) == '.' && strings.Contains(name, "()") {
 		p.guess(p.toks[k].text, open, line)
 		return
 	}
-	if ok {
-		p.does(e, name, open, line)
+	switch {
+	case ok:
+		p.does(e, name, p.args(open), open, line)
+	case name == "getattr":
+		p.member1(r, from, open)
+	case p.kind(k) == 'a' && p.kind(k-1) == '.' && has(" connect connect_ex sendto Dial DialContext DialTimeout ", p.toks[k].text):
+		p.guess(p.toks[k].text, open, line)
+	}
+}
+
+// member1 notes a member that getattr gives and that is passed on, if it runs something.
+func (p *program) member1(r result, from, open int) {
+	end := p.mate[open] + 1
+	if p.kind(end) == '(' || p.kind(end) == '.' || p.named(from, end) {
+		return
+	}
+	if e, ok := p.effectNamed(canonical(p.call(r, open, 0).name)); ok && e.runs() {
+		p.add(Dynamic, "", int(p.toks[open].line))
+	}
+}
+
+// called notes a call of what runs something by its method call, apply or bind, and of a method of a module whose name is not known.
+func (p *program) called(name string, open, line int) bool {
+	if rest, ok := strings.CutPrefix(name, "*."); ok {
+		if acting()[p.l][rest] {
+			p.add(Dynamic, "", line)
+		}
+		return false
+	}
+	of, how, _ := cutLast(name)
+	if p.l != script || !has(" call apply bind ", how) {
+		return false
+	}
+	e, ok := p.effectNamed(of)
+	if !ok || !e.runs() {
+		return false
+	}
+	if args := p.args(open); how == "call" && len(args) > 1 {
+		p.does(e, of, args[1:], open, line)
+	} else {
+		p.add(Dynamic, "", line)
+	}
+	return true
+}
+
+// cutLast is a dotted name without its last word, and that word.
+func cutLast(name string) (of, last string, ok bool) {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return "", name, false
+	}
+	return name[:i], name[i+1:], true
+}
+
+// addressOf is an address of Go whose IP is written between brackets.
+func (p *program) addressOf(open int) {
+	if p.l != golang || p.kind(open-1) != 'a' || !has(" UDPAddr TCPAddr IPAddr ", p.toks[open-1].text) || p.kind(open-2) != '.' {
+		return
+	}
+	for k := open + 1; k < p.mate[open]; k++ {
+		if p.kind(k) != ':' || p.around[k] != open || !p.is(k-1, "IP") {
+			continue
+		}
+		for _, s := range p.eval(span{k + 1, p.end(k + 1)}, 0).v.or() {
+			if !p.net(s, true, int(p.toks[k].line)) {
+				p.add(Net, holeText, int(p.toks[k].line))
+			}
+		}
 	}
 }
 
@@ -284,6 +353,14 @@ func (p *program) guess(name string, open, line int) {
 		}
 	case "constructor":
 		p.add(Dynamic, "", line)
+	case "Dial", "DialContext", "DialTimeout":
+		p.speaks(doesHost, p.args(open), line)
+	}
+	if args := p.args(open); p.l == python && has(" connect connect_ex sendto ", name) && len(args) > 0 { // of a socket, if there is a pair
+		if at := args[len(args)-1].span; p.kind(p.skip(at.from)) == '(' && len(p.args(p.skip(at.from))) == 2 && p.mate[p.skip(at.from)] >= at.to-1 {
+			p.network = true
+			p.speaks(doesHost, args[len(args)-1:], line)
+		}
 	}
 }
 
@@ -299,13 +376,20 @@ func (p *program) paths1(e effect, v value, line int) {
 }
 
 // does notes an effect.
-func (p *program) does(e effect, name string, open, line int) {
-	args := p.args(open)
+func (p *program) does(e effect, name string, args []arg, open, line int) {
 	arg := func(n int) result {
 		if n >= len(args) {
 			return result{}
 		}
 		return p.eval(args[n].span, 0)
+	}
+	if strings.HasSuffix(name, ".sendto") && len(args) > 1 { // the address is its last
+		args = args[len(args)-1:]
+	}
+	for _, a := range args {
+		if name == "numpy.load" && a.name == "allow_pickle" && !p.is(a.from, "False") {
+			p.add(Dynamic, "", line)
+		}
 	}
 	for i, a := range args { // what keyword arguments stand for
 		if a.name == "args" || a.name == "url" || a.name == "file" || a.name == "cmd" || a.name == "host" {
@@ -347,6 +431,7 @@ func (p *program) does(e effect, name string, open, line int) {
 			} else if i < 0 {
 				p.module(m)
 				p.net(m, false, line)
+				p.required(m, line)
 			}
 		}
 	case doesNet, doesHost:
@@ -520,7 +605,7 @@ func (p *program) speaks(e effect, args []arg, line int) {
 		}
 		r := p.eval(a.span, 0)
 		if r.name != "" && r.v == nil {
-			missing = missing || i == 0
+			missing = missing || i == 0 || p.l == golang
 			continue
 		}
 		for _, s := range r.v.or() {

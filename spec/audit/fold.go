@@ -46,6 +46,10 @@ func (p *program) postfix(r result, i, to, depth int) result {
 			i = p.mate[i] + 1
 			continue
 		case '{': // a composite of Go
+			if p.l == golang && has(composites, r.name) && p.mate[i] > 0 {
+				i = p.mate[i] + 1
+				continue
+			}
 			if p.mate[i] > 0 {
 				return result{}
 			}
@@ -62,8 +66,14 @@ func (p *program) postfix(r result, i, to, depth int) result {
 	return r
 }
 
+// composites are types of Go whose values speak to the network.
+const composites = " net.Dialer tls.Dialer net.ListenConfig net.Resolver websocket.Dialer http.Client "
+
 // member is a member of a value or of something imported.
 func (p *program) member(r result, name string, depth int) result {
+	if p.l == python && (name == "__call__" || name == "__dict__") {
+		return r
+	}
 	if r.name != "" && (r.name != "this" && r.name != "self" || p.vars["."+name] == nil) {
 		return result{name: r.name + "." + name}
 	}
@@ -76,6 +86,12 @@ func (p *program) index(r result, open, depth int) result {
 		return result{v: r.v.each(reverse)}
 	}
 	key := p.eval(in, depth+1).v
+	if r.name == "sys.modules" {
+		if key.known() && len(key) == 1 {
+			return result{name: key[0]}
+		}
+		return result{name: "*"}
+	}
 	if n := len(r.list); n > 0 && key.known() {
 		if k, err := strconv.Atoi(key[0]); err == nil && k >= 0 && k < n {
 			return result{v: r.list[k]}
@@ -125,6 +141,11 @@ func canonical(name string) string {
 	name = strings.ReplaceAll(name, ".promises.", ".")
 	name = strings.ReplaceAll(name, "fs/promises.", "fs.")
 	name = strings.TrimPrefix(name, "import.meta.")
+	for _, module := range []string{"posix.", "nt."} { // what os is made of
+		if rest, ok := strings.CutPrefix(name, module); ok {
+			name = "os." + rest
+		}
+	}
 	switch name {
 	case "process.mainModule.require", "module.require", "require.main.require", "process.getBuiltinModule", "module.parent.require", "module.constructor._load", "module._load", "Module._load", "module.Module._load", "createRequire()", "module.createRequire()":
 		return "require"
@@ -243,7 +264,21 @@ func (p *program) call(r result, open, depth int) result {
 			return result{name: canonical(of.name + "." + m[0])}
 		}
 		return result{name: sub(of.name)}
+	case "sys.modules.get":
+		if m := arg(0); m.known() {
+			return result{name: m[0]}
+		}
+		return result{name: "*"}
+	case "promisify", "util.promisify", "new":
+		if one := p.argument(open, 0, depth); one.name != "" {
+			return result{name: one.name}
+		}
+	case "net.ParseIP":
+		return result{v: arg(0)}
 	case "globals", "locals", "vars":
+		if one := p.argument(open, 0, depth); name == "vars" && one.name != "" {
+			return result{name: one.name}
+		}
 		return result{name: name + "()"}
 	case "operator.attrgetter", "operator.methodcaller":
 		return result{name: "*"}
@@ -289,7 +324,10 @@ func joined(list result, sep value) value {
 
 // method is what a method of a value gives.
 func (p *program) method(r result, name string, open, depth int) result {
-	if r.name != "" && r.v == nil && r.list == nil {
+	if p.l == python && name == "__call__" {
+		return p.call(r, open, depth)
+	}
+	if r.name != "" && (r.v == nil || len(r.v) == 1 && r.v[0] == holeText) && r.list == nil {
 		return p.call(result{name: r.name + "." + name}, open, depth)
 	}
 	arg := func(n int) value { return p.text1(open, n, depth) }

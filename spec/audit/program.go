@@ -21,6 +21,9 @@ type program struct {
 	steps   int             // tokens that may still be looked at
 	room    int             // how many tokens there may be, with those of substitutions
 	network bool            // something speaks to the network
+
+	importing []span          // tokens of imports, in order
+	starred   map[string]bool // modules whose members are all imported
 }
 
 type span struct{ from, to int }
@@ -176,6 +179,7 @@ func (p *program) imports() {
 		if p.toks[i].kind != 'a' || p.kind(i-1) == '.' {
 			continue
 		}
+		from := i
 		switch p.toks[i].text {
 		case "import":
 			switch p.l {
@@ -204,6 +208,9 @@ func (p *program) imports() {
 				}
 			}
 		}
+		if i > from {
+			p.importing = append(p.importing, span{from, i})
+		}
 	}
 }
 
@@ -211,6 +218,10 @@ func (p *program) importPython(i int, prefix string) int {
 	for ; i < len(p.toks); i++ {
 		if p.kind(i) == 'n' && (p.around[i] < 0 || p.kind(p.around[i]) != '(') || p.kind(i) == ';' {
 			return i
+		}
+		if p.kind(i) == '*' && prefix != "" {
+			p.module(prefix[:len(prefix)-1])
+			p.stars(prefix[:len(prefix)-1])
 		}
 		if p.kind(i) != 'a' || p.is(i, "as") {
 			continue
@@ -277,6 +288,7 @@ func (p *program) importScript(i int) int {
 	module := strings.TrimPrefix(p.toks[j].text, "node:")
 	p.module(module)
 	p.net(module, false, int(p.toks[j].line))
+	p.required(module, int(p.toks[j].line))
 	p.bind(i, j, module)
 	return j
 }
@@ -335,6 +347,14 @@ func (p *program) assignments() {
 			p.function(p.toks[i+1].text, i+2)
 		case t.kind == 'a' && t.text == "for":
 			p.loop(i + 1)
+		case t.kind == 'a' && t.text == "class" && p.l == python && p.kind(i+1) == 'a' && p.kind(i+2) == '(': // it is what its base is
+			if args := p.args(i + 2); len(args) > 0 && args[0].name == "" {
+				p.set(p.toks[i+1].text, args[0].span)
+			}
+		case t.kind == 'a' && t.text == "var" && p.l == golang && p.kind(i+1) == 'a' && p.kind(p.end(i+2)) == 'n': // var d net.Dialer
+			p.set(p.toks[i+1].text, span{i + 2, p.end(i + 2)})
+		case t.kind == 'a' && t.text == "then" && p.l == script && p.kind(i-1) == '.' && p.kind(i+1) == '(':
+			p.then(i + 1)
 		case t.text == "=>" && p.kind(i-1) == ')' && p.mate[i-1] > 1 && p.kind(p.mate[i-1]-1) == '=':
 			if k := p.mate[i-1] - 2; p.kind(k) == 'a' {
 				p.function(p.toks[k].text, p.mate[i-1])

@@ -3,6 +3,8 @@ package audit
 import (
 	"slices"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // A token of Python, JavaScript, TypeScript or Go.
@@ -105,6 +107,9 @@ func (x *lexer) next() {
 		if q := x.peek(0); x.l == python && len(word) <= 2 && (q == '"' || q == '\'') && strings.Trim(strings.ToLower(word), "rbfut") == "" {
 			x.str(strings.ToLower(word))
 			return
+		}
+		if x.l == python && strings.IndexFunc(word, func(r rune) bool { return r >= 0x80 }) >= 0 {
+			word = norm.NFKC.String(word) // as Python takes it
 		}
 		x.add('a', word)
 	case c == '/' && x.l == script && x.regexp():
