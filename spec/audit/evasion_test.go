@@ -132,3 +132,45 @@ func TestGoNames(t *testing.T) {
 	}
 	checkForms(t, list)
 }
+
+// Forms of the shell that run or send without a word that says so.
+func TestShellForms(t *testing.T) {
+	list := []form{
+		{"a.sh", "cat /dev/null >& /dev/tcp/10.0.0.1/4242\n", "run:bash net:10.0.0.1"},
+		{"a.sh", "gh a >&2 2>&1 >&-\ngh b >&$fd\n", "run:bash run:gh"},
+		{"a.sh", "echo \"${x@P}\"\n", "dynamic-exec run:bash"},
+		{"a.sh", "x='$(gh a)'\necho \"${x@P}\"\n", "run:bash run:gh"},
+		{"a.sh", "x=a\necho \"${x@Q} ${x@U}\"\n", "run:bash"},
+		{"a.sh", "[[ -v 'a[$(gh a)]' ]]\n", "run:bash run:gh"},
+		{"a.sh", "test -v 'a[$(gh a)]'; unset 'a[$(gl b)]'\n", "run:bash run:gh run:gl"},
+		{"a.sh", "[[ 'a[$(gh a)]' -eq 1 ]]\n", "run:bash run:gh"},
+		{"a.sh", "x='a[$(gh a)]'\n((x))\n", "run:bash run:gh"},
+		{"a.sh", "[[ -v \"m[$1]\" ]]\n", "dynamic-exec run:bash"},
+		{"a.sh", "[[ -v HOME ]] && [[ -n $x ]] && [[ $n -gt 3 ]]\ndeclare -A m\nm[$k]=1\n", "run:bash"},
+		{"a.sh", "xargs curl < l\n", "run:bash run:curl net:*"},
+		{"a.sh", "cat l | xargs -I{} dig {}.host\n", "run:bash run:dig net:*"},
+		{"a.sh", "cat l | xargs -n 1 -I % curl https://a.example/%\n", "run:bash run:curl net:a.example"},
+		{"a.sh", "parallel curl {} < l\nfind . -exec wget {} \\;\n", "run:bash run:curl run:parallel run:wget net:*"},
+		{"a.sh", "find . -name a | xargs rm -f\n", "run:bash"},
+		{"a.sh", "sqlite3 x '.shell gh a'\nsqlite3 x '.system gl a'\n", "run:bash run:gh run:gl run:sqlite3"},
+		{"a.sh", "sqlite3 x <<'E'\n.shell gh a\nE\necho '.shell gl a' | sqlite3 x\n", "run:bash run:gh run:gl run:sqlite3"},
+		{"a.sh", "psql -c '\\! gh a'\nmysql -e '\\! gl a'\npsql --command='\\! gj a'\n", "run:bash run:gh run:gj run:gl run:mysql run:psql"},
+		{"a.sh", "sqlite3 x 'select a from b'\n", "run:bash run:sqlite3"},
+		{"a.sh", "fd -e md -x gh a\nfdfind . -X gl b\n", "run:bash run:fdfind run:gh run:gl"},
+		{"a.sh", "fd -e md a b\n", "run:bash"},
+		{"a.sh", "ed <<< '!gh a'\nex -s x <<E\nr !gl b\nE\necho '%!gj' | ed x\n", "run:bash run:ex run:gh run:gj run:gl"},
+		{"a.sh", "ed x <<E\ns/a!/b!/\nw\nE\n", "run:bash"},
+		{"a.sh", "vi -c '!gh a' x\n", "run:bash run:gh run:vi"},
+		{"a.sh", "toybox nc h.example 1\n", "run:bash run:nc run:toybox net:h.example"},
+		{"a.sh", "cat \"$1\"\nhead -n \"$N\" a\n", "run:bash read:*"},
+		{"a.sh", "dd of=/dev/sda if=x\n", "run:bash write:/dev/sda"},
+		{"a.sh", "dd if=/dev/sda of=x\n", "run:bash read:/dev/sda write:."},
+		{"a.sh", "{curl,h.example}\n{gh,a}{b,c}\n", "run:bash run:curl run:ghb net:h.example"},
+		{"a.sh", "/???/c?rl h.example\n", "dynamic-exec run:bash"},
+		{"a.sh", "$'a\\e[2Jb' c\n", "dynamic-exec run:bash"},
+		// a fence that is no shell
+		{"a.md", "```sh\nVERSION = 3\nand so on\n... more\n+-- a\n| a | b\n```\n", ""},
+		{"a.md", "```sh\nls ~/Library/Application\\ Support/x\n```\n", "read:~/Library/Application%20Support/x"},
+	}
+	checkForms(t, list)
+}

@@ -27,7 +27,7 @@ var ordinary = sync.OnceValue(func() map[string]bool {
 // wrappers start the program that follows their options; the number is how many operands come before it.
 var wrappers = sync.OnceValue(func() map[string]int {
 	return map[string]int{"sudo": 0, "doas": 0, "env": 0, "nohup": 0, "time": 0, "timeout": 1, "nice": 0, "ionice": 0, "exec": 0, "command": 0, "builtin": 0, "xargs": 0, "parallel": 0,
-		"watch": 0, "setsid": 0, "stdbuf": 0, "unbuffer": 0, "caffeinate": 0, "chronic": 0, "retry": 0, "strace": 0, "busybox": 0, "gtimeout": 1, "flock": 1, "chroot": 1, "taskset": 1, "chrt": 1, "systemd-run": 0, "xvfb-run": 0, "unshare": 0, "nsenter": 0, "ltrace": 0, "proxychains": 0, "torsocks": 0, "pkexec": 0, "runuser": 0}
+		"watch": 0, "setsid": 0, "stdbuf": 0, "unbuffer": 0, "caffeinate": 0, "chronic": 0, "retry": 0, "strace": 0, "busybox": 0, "toybox": 0, "fakeroot": 0, "torify": 0, "tsocks": 0, "proxychains4": 0, "eatmydata": 0, "setpriv": 0, "faketime": 1, "gtimeout": 1, "flock": 1, "chroot": 1, "taskset": 1, "chrt": 1, "systemd-run": 0, "xvfb-run": 0, "unshare": 0, "nsenter": 0, "ltrace": 0, "proxychains": 0, "torsocks": 0, "pkexec": 0, "runuser": 0}
 })
 
 // valued are options of wrappers that have a value of their own.
@@ -194,7 +194,14 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 	case strings.ContainsAny(name, "/\\") && a.owns(name) != "":
 		a.ask(a.owns(name), itself)
 		return
-	case base == "." && len(args) == 0, base == "..", base[0] == '-', prose && !isProgram(base):
+	case base == ":", base == "." && len(args) == 0, base == "..", base[0] == '-', prose && !isProgram(base):
+		return
+	case prose && (len(args) > 0 && args[0].or()[0] == "=" || has(spokenWords, strings.ToLower(base))): // a setting, a sentence
+		return
+	case !looksLike(base):
+		if !prose {
+			a.add(Dynamic, "", line) // a pattern of names, or a text that is no shell
+		}
 		return
 	}
 	lower := strings.ToLower(base)
@@ -216,6 +223,9 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 					}
 				}
 			}
+		}
+		if lower == "xargs" || lower == "parallel" {
+			rest = given(rest, signOf(lower, args[:len(args)-len(rest)]))
 		}
 		if lower == "watch" || lower == "parallel" { // they join their words and give them to a shell
 			if v := join(rest, " "); len(rest) > 0 && v.known() {
@@ -277,6 +287,12 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 	a.fetches(lower, args, line, prose)
 	a.installs(lower, args, line)
 	a.touches(lower, args, line)
+	a.queries(lower, args, stdin, line, prose)
+	a.edits(lower, args, stdin, line, prose)
+	a.each1(lower, args, line, prose)
+	if !prose {
+		a.opens(lower, args, line)
+	}
 	switch lower {
 	case "trap":
 		for len(args) > 0 && strings.HasPrefix(args[0].or()[0], "-") && len(args[0].or()[0]) > 1 {
@@ -314,7 +330,7 @@ func (a *auditor) start(name string, args []value, stdin value, line int, prose 
 				return
 			}
 			a.finds++
-			a.exec(args[from:min(i, len(args))], nil, line, prose)
+			a.exec(given(args[from:min(i, len(args))], "{}"), nil, line, prose)
 			a.finds--
 		}
 	case "printenv":
@@ -353,6 +369,9 @@ func isProgram(s string) bool {
 		return false
 	}
 	if strings.Contains(s, "__") {
+		return false
+	}
+	if s != ":" && (!looksLike(s) || strings.Trim(s, "_0123456789.") == "") {
 		return false
 	}
 	for i := range len(s) {
@@ -700,13 +719,16 @@ func (a *auditor) touches(program string, args []value, line int) {
 			}
 			looks := word == "/" && has(" find ls du rm chmod chown cp mv tar rsync tree grep rg fd cat ", program) || strings.HasPrefix(word, "~") || absolute(word) && !strings.ContainsAny(word, " ;") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "$env:")
 			write := all || last && i == len(args)-1
+			if program == "dd" {
+				write = strings.HasPrefix(v.or()[0], "of=")
+			}
 			switch {
 			case strings.HasPrefix(word, "-"):
 			case looks && write:
 				a.use(Writes, word, line)
 			case looks:
 				a.use(Reads, word, line)
-			case write && word != "" && strings.IndexByte(word, hole) != 0 && (all || last):
+			case write && word != "" && strings.IndexByte(word, hole) != 0:
 				a.use(Writes, word, line)
 			case reads && word != "" && strings.IndexByte(word, hole) != 0:
 				a.use(Reads, word, line)

@@ -201,7 +201,10 @@ func (s *shellText) walk(n syntax.Node) {
 			s.apart(n.Stmts)
 			return false
 		case *syntax.ParamExp:
+			s.prompts(n)
 			s.variable(n)
+		case *syntax.TestClause:
+			s.tests(n)
 		case *syntax.Assign:
 			s.assign(n)
 		case *syntax.DeclClause:
@@ -253,6 +256,9 @@ func (s *shellText) assign(n *syntax.Assign) {
 		return
 	}
 	name := n.Name.Value
+	if n.Value != nil {
+		s.element(s.word(n.Value), s.line(n), false)
+	}
 	r := variableRole(name)
 	if r == 0 {
 		return
@@ -320,6 +326,11 @@ func (s *shellText) stmt(n *syntax.Stmt) {
 				s.use(Reads, p, s.line(r))
 			}
 		case syntax.DplIn, syntax.DplOut:
+			for _, p := range s.word(r.Word) { // what is no number is a file
+				if strings.Trim(p, "0123456789-") != "" && strings.IndexByte(p, hole) != 0 {
+					s.use(Writes, p, s.line(r))
+				}
+			}
 		default:
 			for _, p := range s.word(r.Word) {
 				if s.prose && strings.HasPrefix(p, holeText) {
@@ -334,6 +345,7 @@ func (s *shellText) stmt(n *syntax.Stmt) {
 		if name := words[0]; name.known() && s.funcs[name[0]] {
 			return
 		}
+		s.elements(words, s.line(c))
 		if name := words[0].or()[0]; name == "cd" || name == "pushd" {
 			s.enter(words[1:])
 		}
@@ -418,9 +430,15 @@ func (s *shellText) commands(from []*syntax.Stmt) (out [][]string) {
 }
 
 func (s *shellText) words(c *syntax.CallExpr) []value {
-	out := make([]value, len(c.Args))
-	for i, w := range c.Args {
-		out[i] = s.word(w)
+	out := make([]value, 0, len(c.Args))
+	for _, w := range c.Args {
+		v := s.word(w)
+		if list := s.braces(w, v); list != nil {
+			out = append(out, list...)
+			continue
+		}
+		out = append(out, v)
+		i := len(out) - 1
 		if len(w.Parts) == 1 {
 			if p, ok := w.Parts[0].(*syntax.ProcSubst); ok && p.Op == syntax.CmdIn {
 				out[i] = value{"/dev/fd/"}
@@ -460,6 +478,10 @@ func (s *shellText) pipe(n *syntax.BinaryCmd) {
 			}
 		}
 		s.text(langOf(r[0]), s.output(n.X), s.line(c))
+	}
+	if input := s.output(n.X); has(databases, lower) || has(" ed ex red ", lower) {
+		s.queries(lower, nil, input, s.line(c), s.prose)
+		s.edits(lower, nil, input, s.line(c), s.prose)
 	}
 	if lower == "xargs" && len(unwrap(words[1:], 0, "xargs")) > 0 {
 		if p := unwrap(words[1:], 0, "xargs")[0]; p.known() {
@@ -596,7 +618,7 @@ func (s *shellText) parts(parts []syntax.WordPart, escapes *strings.Replacer) va
 			default:
 				text = backslashes.Replace(text)
 				if s.prose {
-					text = strings.ReplaceAll(text, `\`, "/") // a path of Windows
+					text = inProse(text)
 				} else {
 					text = strings.ReplaceAll(text, `\`, "")
 				}
@@ -604,7 +626,7 @@ func (s *shellText) parts(parts []syntax.WordPart, escapes *strings.Replacer) va
 			out = cat(out, value{text})
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				out = cat(out, value{unescape(p.Value)})
+				out = cat(out, value{unescape(ansi.Replace(p.Value))})
 			} else {
 				out = cat(out, value{p.Value})
 			}
