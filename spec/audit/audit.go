@@ -246,6 +246,8 @@ func (a *auditor) as(l lang, f File) {
 	if l == markdown {
 		if f.Path == skill.FileName {
 			a.declared(f.Data)
+		} else if ofAgent(f.Path) {
+			a.instructions(src)
 		}
 		a.prose(src, 1)
 		return

@@ -282,7 +282,9 @@ func (r *jsonReader) node(depth int) (node, error) {
 	case json.Number:
 		n.scalar, n.text = true, t.String()
 	default:
-		n.scalar = true
+		if n.scalar = true; t == true {
+			n.text = "true"
+		}
 	}
 	return n, nil
 }
@@ -316,6 +318,7 @@ func (c config) walk(n node, above string, depth int) {
 			c.lines(v)
 			continue
 		}
+		c.consents(key, &v)
 		switch key {
 		case "hooks":
 			c.hooks(v, f.line)

@@ -97,16 +97,18 @@ func (a *auditor) prose(src string, first int) {
 		if indent {
 			flush()
 		}
+		if m := bullets.get().FindString(text); m != "" && (strings.HasPrefix(text[len(m):], "```") || strings.HasPrefix(text[len(m):], "~~~")) {
+			trimmed = text[len(m):] // a fence in the line of its item
+		}
 		if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
 			n := len(trimmed) - len(strings.TrimLeft(trimmed, trimmed[:1]))
 			info := strings.TrimSpace(trimmed[n:])
 			if trimmed[0] != '`' || strings.IndexByte(info, '`') < 0 {
 				fence, start = trimmed[:n], number+1
 				quotes = strings.Count(text[:len(text)-len(trimmed)], ">")
-				word, _, _ := strings.Cut(strings.TrimLeft(strings.ToLower(info), "{.! "), " ")
-				word = strings.TrimRight(word, "}")
-				if i := strings.IndexAny(word, ",{:"); i >= 0 {
-					word = word[:i]
+				word := tongue(info)
+				if unreadIn(word, info) {
+					a.add(Dynamic, "", number)
 				}
 				if l, known = languages()[word]; !known || l == markdown || l == notebook || l == settings { // who reads it may run what is a command
 					l, known = shell, false
@@ -117,6 +119,29 @@ func (a *auditor) prose(src string, first int) {
 		a.inline(text, number)
 	}
 	flush()
+}
+
+// bullets are the signs of items and quotations that a line begins with.
+var bullets = pattern{text: `^(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])[ \t]+)*(?:[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)`}
+
+// tongue is the language that an info string names.
+func tongue(info string) string {
+	word, _, _ := strings.Cut(strings.TrimLeft(strings.ToLower(info), "{.! "), " ")
+	word = strings.TrimRight(word, "}")
+	if i := strings.IndexAny(word, ",{:"); i >= 0 {
+		word = word[:i]
+	}
+	return word
+}
+
+// scripted are languages of fences that nothing here reads and whose texts are run as they stand.
+const scripted = " elixir iex exs ruby rb irb perl pl raku php r rscript julia jl lua tcl expect groovy applescript osascript jxa batch bat cmd dos fish nu nushell csh tcsh xonsh awk vbs vbscript autohotkey ahk autoit nix racket scheme clojure clj elisp emacs-lisp lisp octave matlab sas stata erlang escript haskell runhaskell ocaml crystal nim "
+
+// unreadIn reports whether the code behind an info string is run and read by nothing: of a language of scripts, or of any that stands in
+// the brackets of a notebook.
+func unreadIn(word, info string) bool {
+	_, known := languages()[word]
+	return !known && (has(scripted, word) && word != "" || strings.HasPrefix(info, "{") && !strings.HasPrefix(info, "{.") && unreadable()[word])
 }
 
 // Code in HTML, and what its tag says of the language.

@@ -572,8 +572,18 @@ action run
 devcontainer.json initializecommand oncreatecommand updatecontentcommand postcreatecommand poststartcommand postattachcommand
 .devcontainer.json initializecommand oncreatecommand updatecontentcommand postcreatecommand poststartcommand postattachcommand
 pixi.toml tasks
-mise.toml tasks run
-.mise.toml tasks run
+mise.toml tasks run hooks watchfiles
+.mise.toml tasks run hooks watchfiles
+mise.local.toml tasks run hooks watchfiles
+.mise.local.toml tasks run hooks watchfiles
+devbox.json inithook scripts
+devenv.yaml entershell
+manifest.toml onactivate
+.gitpod init command before
+vercel.json buildcommand installcommand devcommand ignorecommand
+railway buildcommand startcommand
+render buildcommand startcommand predeploycommand
+nodemon.json exec
 nixpacks.toml cmd cmds
 azure-pipelines script bash
 bitbucket-pipelines script

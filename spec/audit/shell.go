@@ -479,7 +479,8 @@ func (s *shellText) pipe(n *syntax.BinaryCmd) {
 		}
 		s.text(langOf(r[0]), s.output(n.X), s.line(c))
 	}
-	if input := s.output(n.X); has(databases, lower) || has(" ed ex red ", lower) {
+	if has(databases, lower) || has(" ed ex red ", lower) {
+		input := s.output(n.X)
 		s.queries(lower, nil, input, s.line(c), s.prose)
 		s.edits(lower, nil, input, s.line(c), s.prose)
 	}
