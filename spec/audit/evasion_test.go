@@ -215,3 +215,19 @@ func TestInstructions(t *testing.T) {
 	}
 	checkForms(t, list)
 }
+
+// A text that is too long to be read is called that: nobody knows what stands in it.
+func TestLongTexts(t *testing.T) {
+	prose := strings.Repeat("It is a long text, and has no code.\n", MaxFileBytes/30)
+	for _, test := range []struct{ file, src, want string }{
+		{"a.md", prose, "has 1 file too long to be read; names no host"},
+		{"a.md", prose + "```sh\ngh a\n```\n", "has 1 file too long to be read; names no host"},
+		{"a.sh", prose, "has 1 file too long to be read; names no host"},
+		{"a.rb", "x\n", "runs code that its files do not show; names no host"},
+	} {
+		got := strings.Join(Read([]File{{Path: test.file, Data: []byte(test.src)}}).Summary(3), "\n")
+		if got != test.want {
+			t.Errorf("%s of %d bytes: %q, want %q", test.file, len(test.src), got, test.want)
+		}
+	}
+}

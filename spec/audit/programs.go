@@ -140,10 +140,11 @@ func called(name string) string {
 			name, lower = name[:len(name)-len(end)], lower[:len(lower)-len(end)]
 		}
 	}
-	for prefix, is := range map[string]string{"python": "python3", "pip": "pip", "node": "node", "perl": "perl", "ruby": "ruby", "php": "php", "lua": "lua", "pypy": "pypy"} {
-		if rest, ok := strings.CutPrefix(lower, prefix); ok && strings.Trim(rest, "0123456789.") == "" {
-			return is
-		}
+	switch prefix := strings.TrimRight(lower, "0123456789."); prefix {
+	case "python":
+		return "python3"
+	case "pip", "node", "perl", "ruby", "php", "lua", "pypy":
+		return prefix
 	}
 	switch lower {
 	case "nodejs":
@@ -170,6 +171,9 @@ func (a *auditor) exec(words []value, stdin value, line int, prose bool) {
 
 // start is exec for one name.
 func (a *auditor) start(name string, args []value, stdin value, line int, prose bool) {
+	if name == ":" {
+		return
+	}
 	name = strings.Trim(name, "\"'")
 	if fields := strings.Fields(name); len(fields) > 1 {
 		var words []value

@@ -61,6 +61,12 @@ func (r Report) Summary(max int) []string {
 		}
 		return ""
 	}
+	unknown := flag(Dynamic, "runs code that its files do not show")
+	for i := range r {
+		if r[i].Permission.Kind == Dynamic && r[i].onlyLong() {
+			unknown = "has " + diag.Count(r[i].Scripts, "file") + " too long to be read"
+		}
+	}
 	network := list("speaks to", "hosts that are computed", of(Net))
 	if network == "" && len(r) > 0 {
 		network = noHost
@@ -74,7 +80,7 @@ func (r Report) Summary(max int) []string {
 		}
 	}
 	lines := [][]string{
-		line(flag(Load, "runs commands when an agent loads it"), list("runs", "", of(Run)), flag(Dynamic, "runs code that its files do not show"), list("hooks", "events", of(Hook)), flag(Agent, "starts agents")),
+		line(flag(Load, "runs commands when an agent loads it"), list("runs", "", of(Run)), unknown, list("hooks", "events", of(Hook)), flag(Agent, "starts agents")),
 		line(network, list("reads variables", "the whole environment", of(Env)), list("reads", "files it is given", of(Reads))),
 		line(list("writes", "files it is given", append(writes, outside...)), list("installs", "", of(Package)), list("wants tools", "", of(Tool))),
 	}

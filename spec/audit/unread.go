@@ -11,6 +11,12 @@ import (
 type unseen struct {
 	path string
 	sum  [sha256.Size]byte
+	long bool // a text that was not read for its length alone
+}
+
+// onlyLong reports whether all that is not known of a release is in texts that are too long to be read.
+func (f *Found) onlyLong() bool {
+	return len(f.unseen) > 0 && f.Scripts == len(f.unseen) && !slices.ContainsFunc(f.unseen, func(u unseen) bool { return !u.long })
 }
 
 // unread notes a file of code that is not read. Of its text, what is written out counts: addresses, and names of variables in
@@ -22,7 +28,7 @@ func (a *auditor) unread(f File) {
 		sum = sha256.Sum256(f.Data)
 	}
 	of := a.found[Permission{Kind: Dynamic}]
-	of.unseen = append(of.unseen, unseen{f.Path, sum})
+	of.unseen = append(of.unseen, unseen{f.Path, sum, len(f.Data) > MaxFileBytes})
 	if len(f.Data) > MaxFileBytes || bytes.IndexByte(f.Data, 0) >= 0 {
 		return
 	}
