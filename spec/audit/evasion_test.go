@@ -127,6 +127,7 @@ func TestGoNames(t *testing.T) {
 		{"a.go", "import \"net\"\nfunc f() {\n\tnet.ListenUDP(\"udp\", &net.UDPAddr{Port: 53})\n}\n", "run:go"},
 		{"a.go", "import (\n\t\"os/exec\"\n\t\"reflect\"\n)\nfunc f() {\n\treflect.ValueOf(exec.Command).Call(a)\n}\n", "dynamic-exec run:go"},
 		{"a.go", "import \"os/exec\"\nvar run = exec.Command\nfunc f() { run(\"gh\") }\n", "run:gh run:go"},
+		{"a.go", "import . \"os/exec\"\nfunc f() { Command(\"gh\").Run() }\n", "run:gh run:go"},
 		{"a.go", "import \"os/exec\"\nfunc f() { g(exec.CommandContext) }\n", "dynamic-exec run:go"},
 		{"a.go", "import \"net/http\"\nfunc f() {\n\tc := &http.Client{}\n\tc.Get(\"https://a.example\")\n}\n", "run:go net:a.example"},
 	}
@@ -185,6 +186,8 @@ func TestFences(t *testing.T) {
 		{"a.md", "> - ```sh\n> " + code + ">   ```\n", want},
 		{"a.md", "* - ~~~sh\n" + code + "  ~~~\n", want},
 		{"a.md", "- ```sh\n  gh a\n  ```\n- text `gl b` and curl\n\n```python\nimport os\nos.system('gj a')\n```\n", "run:gh run:gj"},
+		{"a.md", "1. Text\n\n    ```python\n    import os\n    os.system('gh a')\n    ```\n", "run:gh"},
+		{"a.md", "Text\n\n    ```sh\n    gh a\n\nThe end.\n\n```sh\ngl b\n```\n", "run:gh run:gl"},
 		{"a.md", "    curl h.example\n", "run:curl net:h.example"},
 		{"a.md", "text\n\n    curl h.example\n", "run:curl net:h.example"},
 		{"a.md", "```{r}\nx\n```\n", "dynamic-exec"},

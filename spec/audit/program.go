@@ -249,6 +249,9 @@ func (p *program) importGo(i int) int {
 	one := func(i int) {
 		path := p.toks[i].text
 		name := path[strings.LastIndexByte(path, '/')+1:]
+		if p.kind(i-1) == '.' {
+			p.stars(name)
+		}
 		if p.kind(i-1) == 'a' && !p.is(i-1, "import") {
 			p.names[p.toks[i-1].text] = name
 		} else {

@@ -17,6 +17,7 @@ func (a *auditor) prose(src string, first int) {
 		front  bool
 		indent bool // the code is a block that is indented, which a blank line was before
 		blank  = true
+		deep   bool // the fence that is open stands in an item, whose end is its own
 		quotes int  // before the fence that is open
 		pre    bool // the code stands between <pre> and </pre>
 	)
@@ -44,6 +45,9 @@ func (a *auditor) prose(src string, first int) {
 			if line = rest; n == 0 { // the quotation ends, and what is in it
 				flush()
 			}
+		}
+		if fence != "" && deep && text != "" && text[0] != ' ' && text[0] != '\t' {
+			flush()
 		}
 		if fence != "" {
 			if t := strings.TrimSpace(trimmed); len(t) >= len(fence) && strings.Trim(t, fence[:1]) == "" {
@@ -86,7 +90,7 @@ func (a *auditor) prose(src string, first int) {
 		}
 		wasBlank := blank
 		blank = strings.TrimSpace(text) == ""
-		if in := strings.HasPrefix(text, "    ") || strings.HasPrefix(text, "\t"); !blank && in && (indent || wasBlank) || indent && (blank || strings.HasSuffix(code.String(), "\\\n")) {
+		if in := strings.HasPrefix(text, "    ") || strings.HasPrefix(text, "\t"); !blank && in && !isFence(trimmed) && (indent || wasBlank) || indent && (blank || strings.HasSuffix(code.String(), "\\\n")) {
 			if !indent {
 				indent, l, known, start = true, shell, false, number
 			}
@@ -97,14 +101,15 @@ func (a *auditor) prose(src string, first int) {
 		if indent {
 			flush()
 		}
-		if m := bullets.get().FindString(text); m != "" && (strings.HasPrefix(text[len(m):], "```") || strings.HasPrefix(text[len(m):], "~~~")) {
+		if m := bullets.get().FindString(text); m != "" && isFence(text[len(m):]) {
 			trimmed = text[len(m):] // a fence in the line of its item
 		}
-		if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
+		if isFence(trimmed) {
 			n := len(trimmed) - len(strings.TrimLeft(trimmed, trimmed[:1]))
 			info := strings.TrimSpace(trimmed[n:])
 			if trimmed[0] != '`' || strings.IndexByte(info, '`') < 0 {
 				fence, start = trimmed[:n], number+1
+				deep = strings.HasPrefix(text, "    ") || strings.HasPrefix(text, "\t")
 				quotes = strings.Count(text[:len(text)-len(trimmed)], ">")
 				word := tongue(info)
 				if unreadIn(word, info) {
@@ -120,6 +125,9 @@ func (a *auditor) prose(src string, first int) {
 	}
 	flush()
 }
+
+// isFence reports whether a line without its blanks begins a fence.
+func isFence(s string) bool { return strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~") }
 
 // bullets are the signs of items and quotations that a line begins with.
 var bullets = pattern{text: `^(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])[ \t]+)*(?:[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)`}
