@@ -271,7 +271,7 @@ func looksLike(name string) bool {
 // spokenWords begin sentences, and name no program that a text would start so.
 const spokenWords = " and or the a an but that this these those with for to of is are was it on from by we you they not note see also "
 
-// reader are the programs that print the files which they are given.
+// readers are the programs that print the files which they are given.
 const readers = " cat head tail less more tac nl base64 xxd od strings hexdump "
 
 // opens notes the files of a program that prints them, where nobody knows which.
