@@ -603,6 +603,9 @@ func (p *speech) note(r *Rule, severity Severity, at, from, to int) {
 	p.scan.add(r.ID, severity, line, column, r.About, strings.ToValidUTF8(string(p.src[from:min(max(to, from), from+4*maxEvidence)]), ""))
 }
 
+	if f.rule.ID == "AUD-OVERRIDE" && p.placed(toks[first:], last-first) {
+		severity = severity.lower(2)
+	}
 // maxColumn is the last column that is told.
 const maxColumn = 4096
 
@@ -614,6 +617,47 @@ func (p *speech) position(at int) (line, column int) {
 		column = 0
 	}
 	return p.lines.line(at), column
+// placed reports whether the word at i, which ends what is overridden, is said to be in a file, in a version or of a tool: "the earlier
+// rules in the config file". What is all there is, the agent's own or what an agent is told stays what it is.
+func (p *speech) placed(toks []token, i int) bool {
+	c := &p.set.class
+	for _, t := range toks[:i] {
+		if t.has(c.own) {
+			return false
+		}
+	}
+	i++
+	if i < len(toks) && toks[i].has(c.found) {
+		i++
+	}
+	if i >= len(toks) || !toks[i].has(c.in) {
+		return false
+	}
+	artefact := false
+	for k := i; k < len(toks) && k < i+12; k++ {
+		t := &toks[k]
+		switch {
+		case t.flags&(stop|comma|clause) != 0:
+			return artefact
+		case t.has(c.agent), t.has(c.memfile), t.has(c.toldfile), t.has(c.myfile), t.has(c.system), t.has(c.own) && !artefact:
+			return false
+		}
+		artefact = artefact || k < i+7 && (t.has(c.artefact) || fileName(p.src[t.from:t.to]))
+	}
+	return artefact
+}
+
+// fileName reports whether a word is the name of a file or the number of a version.
+func fileName(w []byte) bool {
+	w = bytes.Trim(w, "`\"'*_,;:.!?")
+	i := bytes.LastIndexByte(w, '.')
+	if i >= 0 && i+1 < len(w) && len(w) > 3 && (i == 0 || len(w)-i < 7) {
+		return true
+	}
+	w = bytes.TrimPrefix(w, []byte("v"))
+	return len(w) > 0 && w[0] >= '0' && w[0] <= '9'
+}
+
 }
 
 // fact notes a fact, and the findings that it makes together with those before.

@@ -45,7 +45,7 @@ type ruleSet struct {
 
 // known are the classes that the program itself asks for.
 type known struct {
-	not, isnt, cant, cond, option, is, may, bind, subject, lead, and, to, must, fake, goes, discuss, eg, who, you, agent, url, drop, ip, place, known, homepath, memfile, myfile, owned, exe, archive, keyfile, foreign int
+	not, isnt, cant, cond, option, is, may, bind, subject, lead, and, to, must, fake, goes, discuss, eg, who, you, agent, url, drop, ip, place, known, homepath, memfile, myfile, owned, exe, archive, keyfile, foreign, own, found, in, artefact, toldfile, system int
 }
 
 var loaded = sync.OnceValue(load)
@@ -82,7 +82,7 @@ func load() *ruleSet {
 	s.readWords(string(src), "@")
 	c := &s.class
 	for name, at := range map[string]*int{"NOT": &c.not, "ISNT": &c.isnt, "CANT": &c.cant, "COND": &c.cond, "OPTION": &c.option, "IS": &c.is, "MAY": &c.may, "BIND": &c.bind, "SUBJECT": &c.subject, "LEAD": &c.lead, "AND": &c.and, "TO": &c.to, "MUST": &c.must, "FAKE": &c.fake, "GO": &c.goes, "DISCUSS": &c.discuss, "EG": &c.eg, "WHO": &c.who, "YOU": &c.you, "AGENT": &c.agent, "URL": &c.url, "DROP": &c.drop, "IP": &c.ip,
-		"PLACE": &c.place, "KNOWN": &c.known, "HOMEPATH": &c.homepath, "MEMFILE": &c.memfile, "MYFILE": &c.myfile, "OWNED": &c.owned, "EXE": &c.exe, "ARCHIVE": &c.archive, "KEYFILE": &c.keyfile, "FOREIGN": &c.foreign} {
+		"PLACE": &c.place, "KNOWN": &c.known, "HOMEPATH": &c.homepath, "MEMFILE": &c.memfile, "MYFILE": &c.myfile, "OWNED": &c.owned, "EXE": &c.exe, "ARCHIVE": &c.archive, "KEYFILE": &c.keyfile, "FOREIGN": &c.foreign, "OWN": &c.own, "FOUND": &c.found, "INSIDE": &c.in, "ARTEFACT": &c.artefact, "TOLDFILE": &c.toldfile, "SYSTEM": &c.system} {
 		*at = s.classOf(name)
 	}
 	entries, err := texts.ReadDir("rules")
