@@ -11,17 +11,18 @@ import (
 
 // A phrase is what a sentence says if it has its items in order. As text:
 //
-//	phrase = [ severity ":" ] item { item }
-//	item   = [ "+" | "-" | "*" ] class { "|" class } [ "&" class ] [ "/" gap ] ; within gap words of the item before, 6 if it is not said
+//	phrase = [ severity ":" ] [ "<!--" ] item { item }               ; with "<!--" it counts in a comment of HTML
+//	item   = [ "+" | "-" | "*" | "=" ] class { "|" class } [ "&" class ] [ "/" gap ] ; within gap words of the item before, 6 if it is not said
 //	       | "!" class                                      ; the sentence has no such word
 //	       | "^" class                                      ; nor is it the word behind the item before
 //
 // An item with "+" is something that the reader may be told to do, with "-" something that it is told not to do, with "*" a verb that
-// stands where orders start. A class in lower case is a word.
+// stands where orders start, with "=" anything but what it is told not to do. A class in lower case is a word.
 type phrase struct {
 	rule     *Rule
 	severity Severity
 	fact     string // it is no finding, but a fact for near
+	aside    bool   // it is looked for in comments of HTML alone
 	items    []item
 	needs    []classes // of the items, each of which the sentence has
 	veto     classes
@@ -30,6 +31,7 @@ type phrase struct {
 type item struct {
 	classes
 	polarity int8 // 2 is where orders start, 1 is told to do, -1 is told not to do, 0 either
+	free     bool // it is not what the reader is told not to do
 	gap      int
 	also     classes // of which it has one too, if there are any
 	before   classes // that the next word does not have
@@ -48,6 +50,7 @@ func (s *ruleSet) readPhrase(r *Rule, fact, text string) phrase {
 	if severity, rest, ok := strings.Cut(text, ": "); ok {
 		p.severity, text = Severity(severity), rest
 	}
+	text, p.aside = strings.CutPrefix(text, "<!-- ")
 	for _, word := range strings.Fields(text) {
 		it := item{gap: 6}
 		if n, gap, ok := strings.Cut(word, "/"); ok {
@@ -64,6 +67,8 @@ func (s *ruleSet) readPhrase(r *Rule, fact, text string) phrase {
 			it.polarity, word = -1, word[1:]
 		case '*':
 			it.polarity, word = 2, word[1:]
+		case '=':
+			it.free, word = true, word[1:]
 		case '!':
 			veto, word = true, word[1:]
 		}
@@ -255,6 +260,9 @@ func (p *speech) blocks() {
 			start += n
 		case row[0] == '|':
 			p.flush()
+		case bytes.HasPrefix(row, []byte("[//]: #")), bytes.HasPrefix(row, []byte("[comment]: #")):
+			p.unshown(start, to)
+			continue
 		default:
 			if p.lead || listNot && src[max(start-1, 0)] == '\n' {
 				p.lead, p.not, listNot = false, false, false
@@ -266,6 +274,15 @@ func (p *speech) blocks() {
 			p.leadIn()
 		}
 	}
+}
+
+// unshown reads a definition of a link that nothing uses, which stands for a comment.
+func (p *speech) unshown(from, to int) {
+	p.flush()
+	p.reader.aside = true
+	p.row(from+bytes.IndexByte(p.src[from:to], '#'), to)
+	p.flush()
+	p.reader.aside, p.quote = false, 0
 }
 
 // quote1 ends a quotation of single quotes with its line.
@@ -414,7 +431,7 @@ func (p *speech) sentence(toks []token) {
 	for part, left := range possible {
 		for ; left != 0; left &= left - 1 {
 			f := &p.set.phrases[part<<6+bits.TrailingZeros64(left)]
-			if all.any(f.veto) || slices.ContainsFunc(f.needs, func(c classes) bool { return !all.any(c) }) {
+			if all.any(f.veto) || f.aside && toks[0].flags&aside == 0 || slices.ContainsFunc(f.needs, func(c classes) bool { return !all.any(c) }) {
 				continue
 			}
 			if !judged {
@@ -547,7 +564,7 @@ func (f *phrase) match(toks []token, polarity []int8) (first, last int, ok bool)
 		}
 		for k := n - 1; k >= 0; k-- {
 			it := &f.items[k]
-			if !toks[i].any(it.classes) || it.polarity > 0 && polarity[i] < it.polarity || it.polarity < 0 && polarity[i] >= 0 || i+1 < len(toks) && toks[i+1].any(it.before) || !it.also.none() && !toks[i].any(it.also) {
+			if !toks[i].any(it.classes) || it.polarity > 0 && polarity[i] < it.polarity || it.polarity < 0 && polarity[i] >= 0 || it.free && polarity[i] < 0 || i+1 < len(toks) && toks[i+1].any(it.before) || !it.also.none() && !toks[i].any(it.also) {
 				continue
 			}
 			switch {
@@ -586,6 +603,9 @@ func (p *speech) said(f *phrase, toks []token, first, last int) {
 	case aboutAttacks || inQuotes && example:
 		severity = severity.lower(1)
 	}
+	if f.rule.ID == "AUD-OVERRIDE" && p.placed(toks[first:], last-first) {
+		severity = severity.lower(2)
+	}
 	if p.test || p.remark && !toks[0].has(p.set.class.agent) { // a comment that speaks to an agent is no comment
 		severity = severity.lower(1)
 	}
@@ -597,26 +617,6 @@ func (p *speech) said(f *phrase, toks []token, first, last int) {
 	p.note(f.rule, severity, from, max(int(toks[0].from), from-maxEvidence/2), min(int(toks[len(toks)-1].to), to+maxEvidence/4))
 }
 
-// note is a finding at a byte of the text, which the bytes between from and to show.
-func (p *speech) note(r *Rule, severity Severity, at, from, to int) {
-	line, column := p.position(at)
-	p.scan.add(r.ID, severity, line, column, r.About, strings.ToValidUTF8(string(p.src[from:min(max(to, from), from+4*maxEvidence)]), ""))
-}
-
-	if f.rule.ID == "AUD-OVERRIDE" && p.placed(toks[first:], last-first) {
-		severity = severity.lower(2)
-	}
-// maxColumn is the last column that is told.
-const maxColumn = 4096
-
-// position is the line and column of a byte. Bytes come nearly in order: what lies before is counted again.
-func (p *speech) position(at int) (line, column int) {
-	start := max(at-maxColumn, 0)
-	column = at - start - bytes.LastIndexByte(p.src[start:at], '\n')
-	if column > maxColumn {
-		column = 0
-	}
-	return p.lines.line(at), column
 // placed reports whether the word at i, which ends what is overridden, is said to be in a file, in a version or of a tool: "the earlier
 // rules in the config file". What is all there is, the agent's own or what an agent is told stays what it is.
 func (p *speech) placed(toks []token, i int) bool {
@@ -658,6 +658,23 @@ func fileName(w []byte) bool {
 	return len(w) > 0 && w[0] >= '0' && w[0] <= '9'
 }
 
+// note is a finding at a byte of the text, which the bytes between from and to show.
+func (p *speech) note(r *Rule, severity Severity, at, from, to int) {
+	line, column := p.position(at)
+	p.scan.add(r.ID, severity, line, column, r.About, strings.ToValidUTF8(string(p.src[from:min(max(to, from), from+4*maxEvidence)]), ""))
+}
+
+// maxColumn is the last column that is told.
+const maxColumn = 4096
+
+// position is the line and column of a byte. Bytes come nearly in order: what lies before is counted again.
+func (p *speech) position(at int) (line, column int) {
+	start := max(at-maxColumn, 0)
+	column = at - start - bytes.LastIndexByte(p.src[start:at], '\n')
+	if column > maxColumn {
+		column = 0
+	}
+	return p.lines.line(at), column
 }
 
 // fact notes a fact, and the findings that it makes together with those before.
