@@ -4,6 +4,7 @@
 //     around them changes them.
 //   - The others are judged by mechanism: commands and data flows as package audit reads them, and in prose a small
 //     grammar of intents, which are classes of words in one sentence with their negation, quotation and place. See words.txt and rules.
+//   - Shell is followed through pipes, variables and files, from what is read or fetched to where it is sent or run. See shell.go.
 //   - Text is normalised first: Unicode forms, mixed scripts, emphasis, entities, comments and titles hide nothing. What is encoded is
 //     decoded and read again, to a depth of maxDecoded.
 //   - Every file is read whole. What was not, and why, is in [Coverage]; nothing is cut in silence. Time is linear in bytes.
@@ -157,6 +158,7 @@ func Scan(files []audit.File) Report {
 	sorted = slices.DeleteFunc(sorted, func(f audit.File) bool { return f.Link == audit.LinkUnread })
 	for _, f := range sorted {
 		s.steps(f)
+		s.pipelines(f)
 	}
 	s.flows(sorted)
 	return s.report()
