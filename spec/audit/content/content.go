@@ -141,6 +141,7 @@ func Scan(files []audit.File) Report {
 			s.about = strings.ToLower(string(f.Data[:min(len(f.Data), 1500)]))
 		}
 	}
+	s.markdown = markdowns(sorted)
 	var commands []audit.Command
 	s.asks = audit.Trace(sorted, func(c audit.Command) { commands = append(commands, c) })
 	for _, f := range s.asks {
@@ -173,7 +174,10 @@ type scan struct {
 	more     map[[2]string]int // findings of a rule in a file
 	seen     map[seenKey]bool
 	allows   []Allow
-	hooks    map[string]bool // files of configuration with hooks
+	hooks    map[string]bool   // files of configuration with hooks
+	markdown map[string][]byte // files of Markdown
+	cites    map[string][]cite // of those of which a finding asked
+	spans    bool              // what is found reaches out of the line that it is at
 	coverage Coverage
 	budget   int // bytes that may still be decoded or unpacked
 	path     string
@@ -187,7 +191,7 @@ type seenKey struct {
 }
 
 func newScan() *scan {
-	return &scan{rules: loaded(), more: map[[2]string]int{}, seen: map[seenKey]bool{}, hooks: map[string]bool{}, budget: 32 << 20, coverage: Coverage{Unread: []Unread{}}}
+	return &scan{rules: loaded(), more: map[[2]string]int{}, seen: map[seenKey]bool{}, hooks: map[string]bool{}, cites: map[string][]cite{}, budget: 32 << 20, coverage: Coverage{Unread: []Unread{}}}
 }
 
 // add notes a finding of the file that is read. One rule has one finding at a line, the worst.
@@ -195,6 +199,7 @@ func (s *scan) add(rule string, severity Severity, line, column int, message, te
 	if s.line > 0 {
 		line, column = s.line, 0
 	}
+	severity = s.cited(rule, severity, line)
 	key := seenKey{rule, s.path, line}
 	if s.seen[key] {
 		for i := range s.found {

@@ -688,7 +688,9 @@ func (p *speech) fact(name string, from, to int, severity Severity) {
 			if !severity.AtLeast(worst) {
 				worst = severity
 			}
+			p.spans = p.citedAt(p.lines.line(before.from)) > 0 && p.citedAt(p.lines.line(from)) == 0
 			p.note(n.rule, worst, before.from, before.from, to)
+			p.spans = false
 		}
 	}
 	p.facts[name] = fact{p.words, from, to}

@@ -12,7 +12,7 @@ import (
 )
 
 // classes are the classes of a token, as bits.
-type classes [5]uint64
+type classes [6]uint64
 
 //go:noinline
 func (c *classes) put(n int) { c[n>>6] |= 1 << (n & 63) }
@@ -28,7 +28,7 @@ func (c *classes) or(d classes) {
 }
 
 func (c classes) any(d classes) bool {
-	return c[0]&d[0]|c[1]&d[1]|c[2]&d[2]|c[3]&d[3]|c[4]&d[4] != 0
+	return c[0]&d[0]|c[1]&d[1]|c[2]&d[2]|c[3]&d[3]|c[4]&d[4]|c[5]&d[5] != 0
 }
 
 //go:noinline
