@@ -97,7 +97,7 @@ func (s *scan) pipelines(f audit.File) {
 
 // follow reads a text of shell that stands behind a number of lines.
 func (s *scan) follow(src []byte, base int, prose bool) {
-	if !slices.ContainsFunc(worth, func(part []byte) bool { return bytes.Contains(src, part) }) {
+	if !worth(src) {
 		return
 	}
 	if prose && bytes.Contains(src, []byte("$ ")) {
@@ -145,8 +145,27 @@ func (t *tracer) part(src []byte) {
 	}
 }
 
-// worth are parts of a text of shell that fetches something or reads a file of credentials.
-var worth = append([][]byte{[]byte("curl"), []byte("wget"), []byte("aria2c"), []byte("credentials"), []byte(".ssh"), []byte("okens.json"), []byte(".vault-token"), []byte("_history"), []byte(".config/gcloud"), []byte("keychain")}, secretParts...)
+// Parts of a text of shell that fetches something, of one that runs something, and of one that reads a file of credentials.
+var (
+	fetchParts = parts("curl", "wget", "aria2c")
+	runParts   = parts("chmod", "install -m", "bash", "zsh", "sh ", "sh\n", "sh\"", "eval", "source ", "\n. ", "; . ", "& . ", "python", "node ", "perl", "ruby", "php", "deno", "bun ", "pwsh")
+	keyParts   = append(parts("credentials", ".ssh", "okens.json", ".vault-token", "_history", ".config/", "keychain", ".npmrc", ".pypirc", "wallet", "logins.json", "key4.db", "auth.json"), secretParts...)
+)
+
+func parts(list ...string) (out [][]byte) {
+	for _, p := range list {
+		out = append(out, []byte(p))
+	}
+	return out
+}
+
+// worth reports whether there may be something to follow in a text.
+func worth(src []byte) bool {
+	has := func(list [][]byte) bool {
+		return slices.ContainsFunc(list, func(part []byte) bool { return bytes.Contains(src, part) })
+	}
+	return has(keyParts) || has(fetchParts) && has(runParts)
+}
 
 func (t *tracer) stmts(list []*syntax.Stmt, in stream) (out stream) {
 	for _, n := range list {
