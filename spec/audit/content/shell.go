@@ -109,8 +109,14 @@ func (s *scan) follow(src []byte, base int, prose bool) {
 		if len(part) > maxShellPart {
 			part = part[:bytes.LastIndexByte(part[:maxShellPart], '\n')+1]
 		}
-		if len(part) == 0 { // one line of data
-			return
+		if len(part) == 0 { // one line of data, behind which there is more to read
+			i := bytes.IndexByte(src, '\n')
+			if i < 0 {
+				return
+			}
+			src = src[i+1:]
+			t.base, base = base+1, base+1
+			continue
 		}
 		src = src[len(part):]
 		lines := bytes.Count(part, []byte("\n"))

@@ -38,3 +38,12 @@ func TestShell(t *testing.T) {
 		}
 	}
 }
+
+// A line that is too long to be parsed hides nothing behind it.
+func TestShellLongLine(t *testing.T) {
+	src := "#!/bin/bash\nx='" + strings.Repeat("a", maxShellPart) + "'\ncat ~/.netrc | xargs dig\n"
+	r := Scan([]audit.File{{Path: "run.sh", Data: []byte(src)}})
+	if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rule == "AUD-EXFILTRATE" && f.Line == 3 }) {
+		t.Errorf("found %+v", r.Findings)
+	}
+}
