@@ -9,7 +9,7 @@ import (
 	"github.com/skl-project/skl/spec/audit"
 )
 
-// What is read and fetched is followed to where it is sent or run: see testdata/shell.txt.
+// Shell that is read and fetched is followed to where it is sent or run: see testdata/shell.txt.
 func TestShell(t *testing.T) {
 	src, err := os.ReadFile("testdata/shell.txt")
 	if err != nil {
