@@ -220,12 +220,23 @@ func (p Permission) Escalates() bool {
 	return !shown()[p]
 }
 
+// credentialed are words of names whose values are credentials, lead to them, or hold one beside an address.
+const credentialed = " SK PEM CERT CERTS NETRC KUBECONFIG SSH GPG PGP VAULT KEYCHAIN KEYRING SESSIONID BEARER SIGNING REDIS MONGO MONGODB POSTGRES POSTGRESQL MYSQL AMQP SMTP IMAP LDAP "
+
 // secret reports whether the name of a variable may be that of a credential.
 func secret(name string) bool {
 	if name == "*" {
 		return true
 	}
 	name = strings.ToUpper(name)
+	if name == "PWD" || name == "OLDPWD" { // directories
+		return false
+	}
+	for _, word := range strings.FieldsFunc(name, func(c rune) bool { return c < 'A' || c > 'Z' }) {
+		if has(credentialed, word) {
+			return true
+		}
+	}
 	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASS", "PWD", "PAT", "CRED", "AUTH", "COOKIE", "PRIVATE", "DSN", "CONNECTION", "WEBHOOK", "JWT", "DATABASE"} {
 		for at := 0; ; {
 			i := strings.Index(name[at:], word)
