@@ -78,6 +78,27 @@ func uncommented(line string, inside bool) (string, bool) {
 	return strings.TrimRight(w.String(), " \t"), inside
 }
 
+// Opening is the first paragraph of prose of a Markdown text, on one line: no heading, list, picture, table or code.
+func Opening(text string) string {
+	fence := ""
+	var out []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		was := fence
+		if fence = fenced(line, was); fence != "" || was != "" {
+			continue
+		}
+		if line == "" || strings.ContainsAny(line[:1], "#-*+>|<![=~") {
+			if len(out) > 0 {
+				break
+			}
+			continue
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, " ")
+}
+
 var attributes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s*\{[^{}]*\}\s*$`) })
 
 // Headings are those of a Markdown text, outside its code.
