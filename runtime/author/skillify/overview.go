@@ -35,16 +35,29 @@ func (m *maker) count() {
 	for i := range m.p.Pages {
 		for _, s := range m.p.Pages[i].Symbols {
 			m.mentions[s.ID] = words[s.Name]
+			if m.p.Ecosystem == "go" {
+				m.mentions[s.ID] += words[s.Name[strings.LastIndexByte(s.Name, '.')+1:]]
+			}
 		}
 	}
 }
 
 // A task is a row of the table.
 type task struct {
+	title string
 	page  *pkgdoc.Page
 	use   []pkgdoc.Symbol // most mentioned first
 	score int
 }
+
+// noun reports whether the title names a thing, and not what is done.
+func (t *task) noun() bool {
+	first, _, _ := strings.Cut(t.title, " ")
+	return slices.Contains([]string{"A", "An", "The", "Is", "It", "All", "Any", "One", "This"}, first)
+}
+
+// crowded is how many symbols a page has that is about more than one task.
+const crowded = 3
 
 // tasks are the pages that code needs, most mentioned first.
 func (m *maker) tasks() (out []task) {
@@ -63,11 +76,42 @@ func (m *maker) tasks() (out []task) {
 		if len(t.use) == 0 {
 			continue
 		}
+		if len(t.use) >= crowded && m.p.Ecosystem != "r" { // R describes them together
+			out = append(out, m.perSymbol(p, t.use)...)
+			continue
+		}
+		t.title = cmp.Or(p.Title, firstSentence(p.Text), p.ID)
 		slices.SortStableFunc(t.use, func(a, b pkgdoc.Symbol) int { return cmp.Compare(m.mentions[b.ID], m.mentions[a.ID]) })
 		out = append(out, t)
 	}
 	slices.SortStableFunc(out, func(a, b task) int { return cmp.Compare(b.score, a.score) })
 	return out
+}
+
+// perSymbol are the tasks of a page whose symbols are described one by one, as each says it.
+func (m *maker) perSymbol(p *pkgdoc.Page, symbols []pkgdoc.Symbol) (out []task) {
+	for _, s := range symbols {
+		what := firstSentence(s.Text)
+		if what == "" || s.Kind == pkgdoc.Constant || s.Kind == pkgdoc.Variable {
+			continue
+		}
+		name := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+		for _, start := range []string{name + " is ", "A " + name + " is ", "An " + name + " is ", name + " "} { // its row says whom the sentence is about
+			if rest, ok := strings.CutPrefix(what, start); ok {
+				what = rest
+				break
+			}
+		}
+		out = append(out, task{upperFirst(what), p, []pkgdoc.Symbol{s}, m.mentions[s.ID]})
+	}
+	return out
+}
+
+func upperFirst(s string) string {
+	if s != "" && s[0] >= 'a' && s[0] <= 'z' {
+		return strings.ToUpper(s[:1]) + s[1:]
+	}
+	return s
 }
 
 // called is a symbol as code names it.
@@ -138,7 +182,11 @@ func (m *maker) frontmatter(tasks []task) string {
 
 // description says what the package is for and by which names code uses it, in at most 300 characters.
 func (m *maker) description(tasks []task) string {
-	title := short(strings.TrimSuffix(m.line(plain(cmp.Or(m.p.Title, firstSentence(m.p.Text), m.p.Name))), "."), 110)
+	title := m.line(plain(cmp.Or(m.p.Title, firstSentence(m.p.Text), m.p.Name)))
+	if words := strings.SplitN(title, " ", 3); len(words) == 3 && words[0] == "Package" && m.p.Ecosystem == "go" { // as every comment of a Go package begins
+		title = upperFirst(words[2])
+	}
+	title = short(strings.TrimSuffix(title, "."), 110)
 	out := fmt.Sprintf("%s. Use when %s code uses the package %s", title, map[string]string{"r": "R", "go": "Go", "npm": "JavaScript or TypeScript", "pypi": "Python"}[m.p.Ecosystem], m.line(m.p.Name))
 	sep := ": "
 	var seen []string
@@ -152,11 +200,11 @@ func (m *maker) description(tasks []task) string {
 			out, sep = out+sep+name, ", "
 		}
 	}
-	sep = "; to "
+	sep = map[bool]string{true: "; to ", false: "; it "}[m.p.Ecosystem == "r"]
 	n := 0
 	for _, t := range tasks {
-		what := strings.TrimSuffix(m.line(plain(t.page.Title)), ".")
-		if what == "" || n == 4 || len(out)+len(sep)+len(what)+1 > maxDescription {
+		what := strings.TrimSuffix(m.line(plain(t.title)), ".")
+		if what == "" || n == 4 || t.noun() || len(out)+len(sep)+len(what)+1 > maxDescription {
 			continue
 		}
 		out, sep = out+sep+lowerFirst(what), ", "
@@ -204,10 +252,7 @@ func (m *maker) table(tasks []task, room int) string {
 		for _, s := range t.use[:min(len(t.use), 3)] {
 			names = append(names, m.called(s))
 		}
-		title := strings.TrimSuffix(m.cell(cmp.Or(t.page.Title, firstSentence(t.page.Text))), ".")
-		if title == "" {
-			title = m.cell(t.page.ID)
-		}
+		title := strings.TrimSuffix(m.cell(t.title), ".")
 		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(escaped(t.page.ID)), m.pageAt[t.page.ID])
 		if rows == maxTasks || w.Len()+len(row) > room {
 			break
