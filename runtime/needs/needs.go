@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -81,9 +84,10 @@ func (p Places) has(n skill.Dependency) bool {
 	return p.find(n) != ""
 }
 
-// Dir is the folder of a package which lies in one of the places, the first that is found; "" if none does.
-func (p Places) Dir(n skill.Dependency) string {
-	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name, `*?[\`) {
+// At is the folder of a package which lies in one of the places, the first that is found; "" if none does. Of a Go module it is that
+// of n.Version, if that is set.
+func (p Places) At(n skill.Dependency) string {
+	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name+n.Version, `*?[\`) {
 		return ""
 	}
 	at := p.find(n)
@@ -145,7 +149,7 @@ func (p Places) find(n skill.Dependency) string {
 	case "pypi":
 		return p.python(n.Name)
 	case "go":
-		return p.golang(n.Name)
+		return p.golang(n.Name, n.Version)
 	}
 	libraries := append(p.list("R_LIBS", "R_LIBS_USER", "R_LIBS_SITE"), p.above("renv/library/*/*/*", "renv/library/*/*")...)
 	libraries = append(libraries, "/usr/lib/R/library", "/usr/lib/R/site-library", "/usr/lib64/R/library", "/usr/share/R/library", "/usr/local/lib/R/site-library", "/usr/local/lib/R/library",
@@ -188,13 +192,53 @@ func (p Places) python(name string) string {
 
 var capitals = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Z]`) })
 
-func (p Places) golang(name string) string {
+func (p Places) golang(name, version string) string {
 	escaped := capitals().ReplaceAllStringFunc(name, func(c string) string { return "!" + strings.ToLower(c) })
 	caches := append(p.list("GOMODCACHE"), p.home("go/pkg/mod")...)
 	for _, dir := range p.list("GOPATH") {
 		caches = append(caches, filepath.Join(dir, "pkg/mod"))
 	}
-	return cmp.Or(found(caches, escaped+"@*"), found(p.above("vendor"), name))
+	if !semver.IsValid(version) { // of a skill's needs it is a range, or nothing
+		version = p.required(name)
+	}
+	if version != "" {
+		return cmp.Or(found(caches, escaped+"@"+version), found(p.above("vendor"), name))
+	}
+	best := ""
+	for _, cache := range caches {
+		for _, dir := range glob(filepath.Join(cache, filepath.FromSlash(escaped)+"@*")) {
+			_, version, _ := strings.Cut(filepath.Base(dir), "@")
+			if _, was, _ := strings.Cut(filepath.Base(best), "@"); best == "" || semver.Compare(version, was) > 0 {
+				best = dir
+			}
+		}
+	}
+	return cmp.Or(best, found(p.above("vendor"), name))
+}
+
+// required is the version of a Go module that the nearest go.mod requires; "" if it does not.
+func (p Places) required(name string) string {
+	for _, file := range p.above("go.mod") {
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return ""
+		}
+		mod, err := modfile.ParseLax(file, text, nil)
+		if err != nil {
+			return ""
+		}
+		for _, r := range mod.Require {
+			if r.Mod.Path == name {
+				return r.Mod.Version
+			}
+		}
+		return ""
+	}
+	return ""
 }
 
 // list is the directories of the environment variables.

@@ -21,13 +21,14 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/pkgdoc"
+	"github.com/skl-project/skl/spec/pkgdoc/gopkg"
 	"github.com/skl-project/skl/spec/pkgdoc/rpkg"
 	"github.com/skl-project/skl/spec/skill"
 )
 
 // A SkillifyRequest asks for a skill of a package's documentation.
 type SkillifyRequest struct {
-	Package  string // r:NAME of an installed package, or a folder or archive of sources
+	Package  string // r:NAME or go:MODULE[@VERSION] of an installed package, or a folder or archive of sources
 	Output   string // the folder of skills it is put in, or its own; "" is below the data directory
 	TopLevel bool   // the keys of corteza.skill/v1 at top level
 	Version  string // of skl
@@ -51,67 +52,94 @@ type Skillified struct {
 // Skillify makes a skill of the documentation of a package. Nothing of the package is run.
 func (a *Author) Skillify(ctx context.Context, q SkillifyRequest) (Skillified, error) {
 	if q.Package == "" {
-		return Skillified{}, diag.New(diag.Misuse, "usage", "name a package").Hint("skl skillify r:NAME, of an installed package of R    skl skillify ./DIR, of its sources")
+		return Skillified{}, diag.New(diag.Misuse, "usage", "name a package").Hint("%s", packageForms)
 	}
-	from, files, end, err := a.packageFiles(q.Package)
+	src, err := a.source(q.Package)
 	if err != nil {
 		return Skillified{}, err
 	}
-	defer end()
-	p, err := rpkg.Read(files)
+	defer src.close()
+	p, err := src.read()
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return Skillified{}, a.unreadable(q.Package, err)
+		return Skillified{}, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(q.Package), err).Hint("%s", packageForms)
 	}
-	s, err := skillify.Make(p, licenseIn(files), skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
+	s, err := skillify.Make(p, licenseIn(src.files), skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
 	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
-		return Skillified{}, diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(from, filepath.FromSlash(own.Skills[0]))))
+		return Skillified{}, diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(src.from, filepath.FromSlash(own.Skills[0]))))
 	}
 	if err != nil {
 		return Skillified{}, err
 	}
-	out := Skillified{Name: s.Name, Path: a.skillifiedPath(s, q.Output), Ecosystem: p.Ecosystem, Package: p.Name, Version: p.Version, From: from, Stamp: s.Origin.Map(),
+	out := Skillified{Name: s.Name, Path: a.skillifiedPath(s, q.Output), Ecosystem: p.Ecosystem, Package: p.Name, Version: p.Version, From: src.from, Stamp: s.Origin.Map(),
 		Report: s.Report, Findings: auditOf(s)}
 	return a.putSkill(s, out, q.DryRun)
 }
 
-// unreadable says of a package that it cannot be read.
-func (a *Author) unreadable(name string, err error) error {
-	e := diag.New(diag.Unmet, "package_unreadable", "%s: %w", name, err)
-	if errors.Is(err, rpkg.ErrNoPackage) {
-		return e.Hint("a package of R has DESCRIPTION, NAMESPACE and man; an installed one is r:NAME")
-	}
-	return e
+// packageForms are the ways to name a package.
+const packageForms = "skl skillify r:NAME, of a package of R that is installed    skl skillify go:MODULE    skl skillify ./DIR, of sources"
+
+// A source is the files of a package.
+type source struct {
+	from    string // its folder or archive
+	files   fs.FS
+	version string // as who keeps it says: a Go module does not
+	close   func()
 }
 
-// packageFiles opens what a person means by a package: an installed one, a folder or an archive.
-func (a *Author) packageFiles(name string) (from string, files fs.FS, end func(), err error) {
-	kind, pkg, installed := strings.Cut(name, ":")
-	if installed && kind == "r" {
-		if from = a.Scope.Packages(a.Scope.Cwd).Dir(skill.Dependency{Name: pkg, Ecosystem: "r"}); from == "" {
-			e := diag.New(diag.Unmet, "no_package", "there is no package of R called %s here", diag.Printable(pkg))
-			return "", nil, nil, e.Hint("libraries are searched where R looks for them, and in %s; the folder of its sources works too", needs.Variable("r"))
+// source opens what a person means by a package: an installed one, a folder or an archive.
+func (a *Author) source(name string) (*source, error) {
+	kind, pkg, named := strings.Cut(name, ":")
+	src := &source{close: func() {}}
+	switch {
+	case named && (kind == "r" || kind == "go"):
+		module, version, exact := strings.Cut(pkg, "@")
+		if !exact {
+			module = pkg
 		}
-	} else if installed && !scope.Exists(scope.Absolute(a.Scope.Cwd, name)) {
-		return "", nil, nil, diag.New(diag.Misuse, "usage", "%s is neither r:NAME nor a folder or archive", diag.Printable(name)).Hint("skl skillify r:NAME    skl skillify ./DIR")
-	} else {
-		from = scope.Absolute(a.Scope.Cwd, name)
+		places := a.Scope.Packages(a.Scope.Cwd)
+		if src.from = places.At(skill.Dependency{Name: module, Version: version, Ecosystem: kind}); src.from == "" {
+			return nil, diag.New(diag.Unmet, "no_package", "there is no %s called %s here", map[string]string{"r": "package of R", "go": "module of Go"}[kind], diag.Printable(pkg)).
+				Hint("it is looked for where %s looks, and in %s; the folder of its sources works too", map[string]string{"r": "R", "go": "the go command"}[kind], needs.Variable(kind))
+		}
+	case named && !scope.Exists(scope.Absolute(a.Scope.Cwd, name)):
+		return nil, diag.New(diag.Misuse, "usage", "%s is neither a package that is known nor a folder or archive", diag.Printable(name)).Hint("%s", packageForms)
+	default:
+		src.from = scope.Absolute(a.Scope.Cwd, name)
 	}
-	info, err := os.Stat(from)
+	info, err := os.Stat(src.from)
 	if err != nil {
-		return "", nil, nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder or archive", diag.Printable(name)).Hint("an installed package of R is r:NAME")
+		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder or archive", diag.Printable(name)).Hint("%s", packageForms)
 	}
-	if info.IsDir() {
-		root, err := os.OpenRoot(from)
-		if err != nil {
-			return "", nil, nil, err
-		}
-		return from, root.FS(), func() { root.Close() }, nil
+	if _, version, ok := strings.Cut(filepath.Base(src.from), "@"); ok {
+		src.version = version
 	}
-	memory, err := unpacked(from)
-	return from, memory, func() {}, err
+	if !info.IsDir() {
+		src.files, err = unpacked(src.from)
+		return src, err
+	}
+	root, err := os.OpenRoot(src.from)
+	if err != nil {
+		return nil, err
+	}
+	src.files, src.close = root.FS(), func() { root.Close() }
+	return src, nil
+}
+
+// errUnknownPackage is that of a folder that is a package of no ecosystem.
+var errUnknownPackage = errors.New("it is a package of neither R nor Go: there is no DESCRIPTION and no go.mod")
+
+// read reads a package as what its files say that it is.
+func (s *source) read() (*pkgdoc.Package, error) {
+	switch in := (pkgdoc.Files{FS: s.files}); {
+	case in.Has("DESCRIPTION"):
+		return rpkg.Read(s.files)
+	case in.Has("go.mod"):
+		return gopkg.Read(s.files, cmp.Or(s.version, "devel"))
+	}
+	return nil, errUnknownPackage
 }
 
 // unpacked is an archive in memory.
