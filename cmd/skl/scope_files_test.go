@@ -172,7 +172,7 @@ var outsideScopes = map[string]string{
 	"install/roots/search.go search":                 "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/inspect.go Receipts":              "behind checkState, which refuses a .skl that is a link",
 	"install/roots/stat_windows.go readFile":         "opens no link: see stat_unix.go",
-	"internal/author/skillify.go packageFiles":       "a package that a person names: an installed one, a folder or an archive",
+	"internal/author/skillify.go source":             "a package that a person names: an installed one, a folder or an archive",
 	"internal/author/skillify.go unpacked":           "an archive that a person names",
 	"internal/author/author.go writeArchive":         "a file that the user names on the command line",
 	"internal/ship/key.go ShowKey":                   "a file that the user names on the command line",
