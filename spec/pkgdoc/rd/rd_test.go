@@ -70,12 +70,12 @@ func TestLinear(t *testing.T) {
 		t.Skip("skipped: -short")
 	}
 	for _, unit := range []string{`\emph{a} `, "a\n\n", `\itemize{\item a} `, `\code{"a\\\\" # }` + "\n} ", `{`, `}`, "%\n", "#ifdef windows\n", `\mac{`, `\item `} {
-		small, large := growth.Times(64<<10, 4, 8, time.Millisecond, func(n int) {
+		small, large := growth.Times(32<<10, 8, 40, 5*time.Millisecond, func(n int) {
 			nodes, _ := Parse(`\newcommand{\mac}{x}`+strings.Repeat(unit, n/len(unit)), nil)
 			(&Renderer{}).Markdown(nodes)
 		})
-		if large > 8*small {
-			t.Errorf("%q: 64 KiB take %v, 256 KiB %v", unit, small, large)
+		if large > 40*small {
+			t.Errorf("%q: 32 KiB take %v, 256 KiB %v", unit, small, large)
 		}
 	}
 }

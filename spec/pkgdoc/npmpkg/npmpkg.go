@@ -1,0 +1,511 @@
+// Package npmpkg reads the documentation of npm packages: package.json, the declaration files (.d.ts) that its exports lead to, its
+// commands and the README. No script of the package runs, and no other package is looked at: what is exported of one is named and not
+// described.
+//
+// An entry of exports is a page; its id is what code imports. A declaration that several entries export is described on the first.
+package npmpkg
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/spec/pkgdoc"
+)
+
+// ErrNoPackage is that of a folder which is no npm package.
+var ErrNoPackage = errors.New("there is no package.json of an npm package")
+
+const maxModules = 5_000 // declaration files of one package
+
+// Read reads the package at the root of fsys.
+func Read(fsys fs.FS) (*pkgdoc.Package, error) {
+	r := &reader{files: &pkgdoc.Files{FS: fsys}, modules: map[string]*module{}, told: map[string]bool{}}
+	text, err := r.files.Read("package.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoPackage
+	}
+	if err != nil {
+		return nil, err
+	}
+	var m manifest
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(string(text), "\ufeff")), &m); err != nil {
+		return nil, fmt.Errorf("package.json: %w", err)
+	}
+	if m.Name == "" || m.Version == "" {
+		return nil, fmt.Errorf("package.json: it says no name or no version: %w", ErrNoPackage)
+	}
+	r.p = pkgdoc.Package{Ecosystem: "npm", Name: m.Name, Version: m.Version, Title: strings.TrimSuffix(strings.Join(strings.Fields(m.Description), " "), "."),
+		License: m.license(), URLs: m.urls(), Pages: []pkgdoc.Page{}, Guides: []pkgdoc.Guide{}}
+	r.p.Text = strings.Join(strings.Fields(m.Description), " ")
+	entries := r.entries(&m)
+	if len(entries) == 0 {
+		r.p.Note("package.json", 0, "it leads to no declaration file: what its modules export is not known")
+	}
+	for _, e := range entries {
+		if err := r.entry(e); err != nil {
+			return nil, err
+		}
+	}
+	r.commands(&m)
+	if n := r.p.Count(); n > pkgdoc.MaxSymbols {
+		return nil, fmt.Errorf("%w: it has %d symbols, and at most 100,000 are read", pkgdoc.ErrTooLarge, n)
+	}
+	if err := r.readme(); err != nil {
+		return nil, err
+	}
+	r.skills()
+	r.p.Inputs = r.files.Inputs()
+	return &r.p, nil
+}
+
+// A manifest is what package.json says.
+type manifest struct {
+	Name, Version, Description  string
+	License, Licenses, Homepage json.RawMessage
+	Repository, Bin, Exports    json.RawMessage
+	Types, Typings, Main        json.RawMessage
+}
+
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return ""
+}
+
+func (m *manifest) license() string {
+	var one struct{ Type string }
+	if s := text(m.License); s != "" {
+		return s
+	}
+	json.Unmarshal(m.License, &one) // what is no object says nothing
+	return one.Type
+}
+
+func (m *manifest) urls() (out []string) {
+	for _, u := range []string{text(m.Homepage), text(m.Repository)} {
+		if strings.HasPrefix(u, "https://") || strings.HasPrefix(u, "http://") {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// An entry is a module that code imports by a name, and the declaration file that describes it.
+type entry struct{ name, file string }
+
+// entries are those that package.json names, sorted, the package's own first.
+func (r *reader) entries(m *manifest) (out []entry) {
+	add := func(key, file string) {
+		if file = r.declarations(file); file != "" && !slices.ContainsFunc(out, func(e entry) bool { return e.name == path.Join(m.Name, key) }) {
+			out = append(out, entry{path.Join(m.Name, key), file})
+		}
+	}
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(m.Exports, &keys) == nil && len(keys) > 0 {
+		dots := false
+		for _, key := range sorted(keys) {
+			if !strings.HasPrefix(key, ".") {
+				continue
+			}
+			dots = true
+			if strings.Contains(key, "*") {
+				r.p.Note("package.json", 0, "modules of the pattern %s are not listed", key)
+				continue
+			}
+			add(key, typesOf(keys[key], 0))
+		}
+		if !dots {
+			add(".", typesOf(m.Exports, 0))
+		}
+	} else if s := text(m.Exports); s != "" {
+		add(".", s)
+	}
+	if len(out) == 0 {
+		add(".", cmp.Or(text(m.Types), text(m.Typings), text(m.Main), "index.js"))
+	}
+	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+func sorted(m map[string]json.RawMessage) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// typesOf is the file that the conditions of an export lead to: types first, wherever it stands, then what is imported.
+func typesOf(raw json.RawMessage, depth int) string {
+	if s := text(raw); s != "" || depth > 10 {
+		return s
+	}
+	var conditions map[string]json.RawMessage
+	if json.Unmarshal(raw, &conditions) != nil {
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+			return typesOf(list[0], depth+1)
+		}
+		return ""
+	}
+	for _, key := range []string{"types", "import", "module", "node", "default", "require", "browser"} {
+		if inner, ok := conditions[key]; ok {
+			if s := typesOf(inner, depth+1); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// declarations is the declaration file of a module, "" if there is none.
+func (r *reader) declarations(file string) string {
+	if file == "" {
+		return ""
+	}
+	file = path.Clean(strings.TrimPrefix(file, "./"))
+	if !fs.ValidPath(file) {
+		return ""
+	}
+	for _, end := range []string{".d.ts", ".d.mts", ".d.cts"} {
+		if strings.HasSuffix(file, end) {
+			if r.files.Has(file) {
+				return file
+			}
+			return ""
+		}
+	}
+	base := file
+	for _, end := range []string{".mjs", ".cjs", ".js", ".mts", ".cts", ".ts", ".jsx", ".tsx"} {
+		if rest, ok := strings.CutSuffix(file, end); ok {
+			base = rest
+			if end == ".mjs" || end == ".cjs" {
+				if own := rest + ".d." + end[1:2] + "ts"; r.files.Has(own) {
+					return own
+				}
+			}
+			break
+		}
+	}
+	for _, name := range []string{base + ".d.ts", base + ".d.mts", base + ".d.cts", path.Join(base, "index.d.ts"), path.Join(base, "index.d.mts")} {
+		if r.files.Has(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// reader reads one package.
+type reader struct {
+	files   *pkgdoc.Files
+	p       pkgdoc.Package
+	modules map[string]*module // by file; nil for one that cannot be read
+	told    map[string]bool    // declarations that a page describes, by file and name
+}
+
+// module is that of a declaration file.
+func (r *reader) module(file string) (*module, error) {
+	if m, ok := r.modules[file]; ok {
+		return m, nil
+	}
+	if len(r.modules) >= maxModules {
+		return nil, fmt.Errorf("%w: it has more than 5,000 declaration files", pkgdoc.ErrTooLarge)
+	}
+	data, err := r.files.Read(file)
+	if errors.Is(err, pkgdoc.ErrTooLarge) {
+		return nil, err
+	}
+	var m *module
+	if err == nil {
+		var ok bool
+		if m, ok = parse(file, strings.ToValidUTF8(string(data), "\uFFFD")); !ok {
+			err = errors.New("it is longer than is read")
+		}
+	}
+	if err != nil {
+		r.p.Note(file, 0, "it is left out: %v", err)
+	}
+	r.modules[file] = m
+	return m, nil
+}
+
+// A public is a declaration under the name that a module gives it; d is nil for one of another package.
+type public struct {
+	name string
+	d    *decl
+	of   from
+}
+
+// exports are what a module makes public, sorted by name. Modules that export each other end.
+func (r *reader) exports(file string, seen map[string]bool) (out []public, err error) {
+	if seen[file] || len(seen) > maxModules {
+		return nil, nil
+	}
+	seen[file] = true
+	m, err := r.module(file)
+	if m == nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	add := func(p public) {
+		if !taken[p.name] {
+			taken[p.name] = true
+			out = append(out, p)
+		}
+	}
+	for _, e := range m.exports {
+		if e.of.name == "*" && e.as == "" {
+			continue
+		}
+		p, err := r.resolve(file, m, e, 0)
+		if err != nil {
+			return nil, err
+		}
+		add(p)
+		if e.whole && p.d != nil {
+			for _, inner := range p.d.inside() {
+				add(public{name: inner.name, d: &inner})
+			}
+		}
+	}
+	if m.global || !m.chosen {
+		for _, name := range m.order {
+			if name != "default" && !slices.ContainsFunc(m.exports, func(e export) bool { return e.as == "default" && e.local == name }) {
+				add(public{name: name, d: m.decls[name]})
+			}
+		}
+	}
+	for _, e := range m.exports {
+		if e.of.name != "*" || e.as != "" {
+			continue
+		}
+		to := r.beside(file, e.of.module)
+		if to == "" {
+			r.p.Note(file, 0, "what it exports of %s is not listed", e.of.module)
+			continue
+		}
+		more, err := r.exports(to, seen)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range more {
+			if p.name != "default" {
+				add(p)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b public) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// inside are the declarations in a namespace, under their own names.
+func (d *decl) inside() (out []decl) {
+	at := map[string]int{}
+	for _, one := range d.members {
+		name, ok := strings.CutPrefix(one.name, d.name+".")
+		if !ok || one.kind == pkgdoc.Method && d.kind != pkgdoc.Namespace && !strings.Contains(name, ".") {
+			continue
+		}
+		one.name = name
+		if of, _, inner := strings.Cut(name, "."); inner {
+			if k, ok := at[of]; ok {
+				out[k].members = append(out[k].members, one)
+			}
+			continue
+		}
+		at[name] = len(out)
+		one.members = nil
+		out = append(out, one)
+	}
+	return out
+}
+
+// beside is the declaration file of a module that another one names, "" if it is of another package.
+func (r *reader) beside(file, module string) string {
+	if !strings.HasPrefix(module, ".") {
+		return ""
+	}
+	return r.declarations(path.Join(path.Dir(file), module))
+}
+
+// resolve follows an export to what it declares.
+func (r *reader) resolve(file string, m *module, e export, depth int) (public, error) {
+	p := public{name: e.as, of: e.of}
+	if e.of.module == "" {
+		if d := m.decls[e.local]; d != nil {
+			p.d = d
+			return p, nil
+		}
+		of, ok := m.imports[e.local]
+		if !ok {
+			return p, nil
+		}
+		p.of = of
+	}
+	to := r.beside(file, p.of.module)
+	if to == "" || depth > maxNesting {
+		return p, nil
+	}
+	if p.of.name == "*" {
+		p.d = &decl{name: e.as, kind: pkgdoc.Namespace, file: to, sigs: []string{"namespace " + e.as}}
+		return p, nil
+	}
+	next, err := r.module(to)
+	if next == nil {
+		return p, err
+	}
+	return r.find(to, next, p, depth)
+}
+
+// find looks for a name among the exports of a module.
+func (r *reader) find(file string, m *module, p public, depth int) (public, error) {
+	want := p.of.name
+	for _, e := range m.exports {
+		if e.as == want && !(e.of.name == "*" && e.as == "") {
+			found, err := r.resolve(file, m, e, depth+1)
+			p.d = found.d
+			return p, err
+		}
+	}
+	if m.global || !m.chosen {
+		if d := m.decls[want]; d != nil {
+			p.d = d
+			return p, nil
+		}
+	}
+	for _, e := range m.exports {
+		if e.of.name != "*" || e.as != "" || depth > maxNesting {
+			continue
+		}
+		if to := r.beside(file, e.of.module); to != "" {
+			next, err := r.module(to)
+			if err != nil {
+				return p, err
+			}
+			if next != nil && next != m {
+				if found, err := r.find(to, next, p, depth+1); err != nil || found.d != nil {
+					return found, err
+				}
+			}
+		}
+	}
+	return p, nil
+}
+
+// entry adds the page of a module that code imports.
+func (r *reader) entry(e entry) error {
+	list, err := r.exports(e.file, map[string]bool{})
+	if err != nil {
+		return err
+	}
+	page := pkgdoc.Page{ID: e.name, Title: e.name, Symbols: []pkgdoc.Symbol{}, File: e.file}
+	if e.name == r.p.Name {
+		page.Title = cmp.Or(r.p.Title, e.name)
+	}
+	for _, one := range list {
+		page.Symbols = append(page.Symbols, r.symbols(&page, one)...)
+	}
+	if len(page.Symbols) > 0 {
+		r.p.Pages = append(r.p.Pages, page)
+	}
+	return nil
+}
+
+// symbols are those of one export: itself and its methods. What another page describes is named alone.
+func (r *reader) symbols(page *pkgdoc.Page, one public) (out []pkgdoc.Symbol) {
+	name := one.name
+	if one.d == nil {
+		s := pkgdoc.Symbol{ID: page.ID + "#" + name, Name: name, Kind: pkgdoc.Variable}
+		if one.of.module != "" {
+			s.Text = "Of " + one.of.module + "."
+		}
+		return []pkgdoc.Symbol{s}
+	}
+	key := one.d.file + "\x00" + one.d.name
+	again := r.told[key]
+	r.told[key] = true
+	for i, d := range append([]decl{*one.d}, one.d.members...) {
+		if i > 0 {
+			rest := strings.TrimPrefix(d.name, one.d.name)
+			d.name = name + rest
+		} else {
+			d.name = name
+		}
+		s := pkgdoc.Symbol{ID: page.ID + "#" + d.name, Name: d.name, Kind: d.kind, Line: d.line}
+		if !again {
+			doc := comment(d.doc)
+			s.Signature, s.Params, s.Text, s.Returns, s.Deprecated = strings.Join(d.sigs, "\n"), doc.with(d.params), doc.text, doc.returns, doc.deprecated
+			for _, e := range doc.examples {
+				page.Examples = append(page.Examples, "// "+d.name+"\n"+e)
+			}
+		}
+		out = append(out, s)
+		if again {
+			break
+		}
+	}
+	return out
+}
+
+// commands adds a page of the programs that a package installs.
+func (r *reader) commands(m *manifest) {
+	names := map[string]json.RawMessage{}
+	if text(m.Bin) != "" {
+		names[path.Base(m.Name)] = m.Bin
+	} else {
+		json.Unmarshal(m.Bin, &names) // what is no object names no command
+	}
+	if len(names) == 0 {
+		return
+	}
+	page := pkgdoc.Page{ID: "commands", Title: "Commands that it installs", Symbols: []pkgdoc.Symbol{}, File: "package.json"}
+	for _, name := range sorted(names) {
+		page.Symbols = append(page.Symbols, pkgdoc.Symbol{ID: "commands#" + name, Name: name, Kind: pkgdoc.Command, Signature: "npx " + m.Name + "@" + m.Version})
+	}
+	r.p.Pages = append(r.p.Pages, page)
+}
+
+// readme is the text at the top of the package.
+func (r *reader) readme() error {
+	for _, name := range r.files.List(".") {
+		if !strings.EqualFold(name, "README.md") && !strings.EqualFold(name, "README.markdown") {
+			continue
+		}
+		data, err := r.files.Read(name)
+		if err != nil {
+			return err
+		}
+		text := pkgdoc.Body(strings.ToValidUTF8(string(data), "\uFFFD"))
+		if r.p.Title == "" {
+			r.p.Title = pkgdoc.Opening(text)
+			r.p.Text = r.p.Title
+		}
+		r.p.Guides = append(r.p.Guides, pkgdoc.Guide{ID: "readme", Title: "README", Kind: "readme", File: name, Headings: pkgdoc.Headings(text), Text: text})
+		break
+	}
+	return nil
+}
+
+// skills finds the folders of skills that the package itself brings.
+func (r *reader) skills() {
+	for _, dir := range []string{"skills", ".agents/skills", ".claude/skills"} {
+		entries, err := fs.ReadDir(r.files.FS, dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if r.files.Has(path.Join(dir, e.Name(), "SKILL.md")) {
+				r.p.Skills = append(r.p.Skills, path.Join(dir, e.Name()))
+			}
+		}
+	}
+	slices.Sort(r.p.Skills)
+}

@@ -1,0 +1,218 @@
+package npmpkg
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/pkgdoc"
+	"github.com/skl-project/skl/testdata/growth"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func files(t testing.TB, data []byte) bundle.Memory {
+	t.Helper()
+	m := bundle.Memory{}
+	for _, f := range txtar.Parse(data).Files {
+		m[f.Name] = bundle.MemoryFile{Data: f.Data}
+	}
+	return m
+}
+
+// TestBag reads a package that has a bit of everything.
+func TestBag(t *testing.T) {
+	data, err := os.ReadFile("testdata/bag.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(files(t, data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/bag.json"
+	if *update {
+		if err := os.WriteFile(golden, append(got, '\n'), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got)+"\n" != string(want) {
+		t.Errorf("%s differs: go test -run TestBag -update, and look at the difference", golden)
+	}
+}
+
+// TestExports lists the names that declaration files make public.
+func TestExports(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"export declare function a(x: number): void;\nexport declare function a(x: string): void;", "a"},
+		{"export declare const a: number, b: Map<string, number>;\nexport let c", "a b c"},
+		{"declare function hidden(): void;\nexport { hidden as shown };", "shown"},
+		{"declare const a: 1;\nexport declare const b: 2;", "a b"}, // without a list all of it is exported
+		{"declare const a: 1;\nexport declare const b: 2;\nexport {};", "b"},
+		{"interface A { }\ndeclare function b(): A", "A b"}, // no module
+		{"export interface A extends B<C> { x: { y: 1 }; }\nexport type D = { a: 1 } | {\n b: 2\n}\nexport type E = 1", "A D E"},
+		{"export default class A { }\nexport class B {}", "B default"},
+		{"declare const _default: { a: 1 };\nexport default _default;\nexport { type X, Y as 'z z' };\ntype X = 1; declare const Y: 2;", "X default z z"},
+		{"export = A;\ndeclare namespace A {\n  function b(): void;\n  namespace c { const d: 1 }\n}", "b c default"},
+		{"export * from './other';\nexport * as ns from './other';\nexport { o as p } from './other.js';", "Q ns o p"},
+		{"import { o } from './other';\nexport { o };\nexport * from 'elsewhere';", "o"},
+		{"export * from './index';\nexport const a: 1;", "a"}, // of itself
+		{"declare module 'x' {\n  export const a: 1;\n}", "a"},
+		{"export declare enum A { B, C = 'c' }\nexport const enum D { E }", "A D"},
+		{"export abstract class A<T extends { x: string }> extends B {\n  private constructor();\n  m(): void\n  get g(): 1\n}", "A"},
+		{"// export const no: 1\n/* export const no2: 1 */\nexport const s: \"export const no3: 1;\" | `${string}`", "s"},
+		{"export const a: () => { b: 1 }\nexport const c: A<B<C>>\n", "a c"},
+		{"export const é: 1", "é"},
+		{"export {", ""}, {"export class {{{", ""}, {"}}}} export const a: 1", "a"},
+	} {
+		m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0","types":"index.d.ts"}`)}, "index.d.ts": {Data: []byte(c.src)},
+			"other.d.ts": {Data: []byte("export declare const o: 1;\nexport interface Q {}\nexport default o;")}}
+		p, err := Read(m)
+		if err != nil {
+			t.Errorf("%q: %v", c.src, err)
+			continue
+		}
+		var names []string
+		for _, page := range p.Pages {
+			for _, s := range page.Symbols {
+				if !strings.Contains(s.Name, ".") {
+					names = append(names, s.Name)
+				}
+			}
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%q\ngot  %s\nwant %s", c.src, got, c.want)
+		}
+	}
+}
+
+// TestEntries finds the declaration file of every way in which package.json says it.
+func TestEntries(t *testing.T) {
+	all := bundle.Memory{}
+	for _, name := range []string{"index.d.ts", "lib/a.d.ts", "lib/a.d.mts", "lib/a.d.cts", "lib/b/index.d.ts"} {
+		all[name] = bundle.MemoryFile{Data: []byte("export const x: 1;")}
+	}
+	for _, c := range []struct{ manifest, want string }{
+		{`{}`, "p=index.d.ts"},
+		{`{"types": "./lib/a.d.ts"}`, "p=lib/a.d.ts"},
+		{`{"typings": "lib/a"}`, "p=lib/a.d.ts"},
+		{`{"main": "lib/a.js"}`, "p=lib/a.d.ts"},
+		{`{"main": "lib/a.mjs"}`, "p=lib/a.d.mts"},
+		{`{"main": "lib/b"}`, "p=lib/b/index.d.ts"},
+		{`{"exports": "./lib/a.cjs"}`, "p=lib/a.d.cts"},
+		{`{"exports": {"import": {"types": "./lib/a.d.mts", "default": "./x.mjs"}, "require": "./lib/a.cjs"}}`, "p=lib/a.d.mts"},
+		{`{"exports": {".": {"default": "./lib/a.js"}, "./b": [{"types": "./lib/b/index.d.ts"}], "./package.json": "./package.json", "./n": null, "./p/*": "./p/*.js"}}`, "p=lib/a.d.ts p/b=lib/b/index.d.ts"},
+		{`{"main": "../../etc/passwd"}`, ""},
+		{`{"exports": {".": {"types": "/etc/a.d.ts"}}}`, "p=index.d.ts"},
+	} {
+		m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0",` + c.manifest[1:])}}
+		if c.manifest == "{}" {
+			m["package.json"] = bundle.MemoryFile{Data: []byte(`{"name":"p","version":"1.0.0"}`)}
+		}
+		for name, f := range all {
+			m[name] = f
+		}
+		p, err := Read(m)
+		if err != nil {
+			t.Errorf("%s: %v", c.manifest, err)
+			continue
+		}
+		var got []string
+		for _, page := range p.Pages {
+			got = append(got, page.ID+"="+page.File)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s, want %s", c.manifest, got, c.want)
+		}
+	}
+}
+
+func TestComment(t *testing.T) {
+	d := comment("/**\n * Does {@link x | it} with {@code y}.\n *\n * More.\n * @param a - the a\n * @param [b=1] the b\n * @param {string} opts.c the c\n * @returns the end\n * @deprecated use z\n * @example <caption>x</caption>\n * ```ts\n * a(1) // @no\n * ```\n * @example b(2)\n * @internal x\n */")
+	if d.text != "Does it with `y`.\n\nMore." || d.returns != "the end" || d.deprecated != "use z" || fmt.Sprint(d.params) != "map[a:the a b:the b opts.c:the c]" ||
+		fmt.Sprintf("%q", d.examples) != `["a(1) // @no" "b(2)"]` {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		m    bundle.Memory
+		want string
+		is   error
+	}{
+		{bundle.Memory{}, "no package.json", ErrNoPackage},
+		{bundle.Memory{"package.json": {Data: []byte(`{"name":"p"}`)}}, "no version", ErrNoPackage},
+		{bundle.Memory{"package.json": {Data: []byte(`{"name":`)}}, "package.json: ", nil},
+		{bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1"}`)}, "index.d.ts": {Data: make([]byte, pkgdoc.MaxFile+1)}}, "more than 16 MiB", pkgdoc.ErrTooLarge},
+	} {
+		p, err := Read(c.m)
+		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("%v, %v; want %q", p, err, c.want)
+		}
+	}
+}
+
+// TestCircle ends where modules export each other.
+func TestCircle(t *testing.T) {
+	m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0"}`)}}
+	m["index.d.ts"] = bundle.MemoryFile{Data: []byte("export * from './a';\nexport { x } from './a';\nimport { y } from './a';\nexport { y };")}
+	m["a.d.ts"] = bundle.MemoryFile{Data: []byte("export * from './index';\nexport { x } from './index';\nexport { y } from './index';\nexport const z: 1;")}
+	p, err := Read(m)
+	if err != nil || p.Count() != 3 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestLinear reads texts that could be slow.
+func TestLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: -short")
+	}
+	for _, unit := range []string{"export const a: 1;\n", "export class A { m(x: B<C>): void; }\n", "<", "a < b ", "(", "{", "export function ", "export const a = <", "class A {", "/** x */", "`", "export const a: A<B<",
+		"namespace a { ", "import ", "export { a, ", "export * from './x';\n", "@", "\\u"} {
+		small, large := growth.Times(64<<10, 8, 40, 5*time.Millisecond, func(n int) {
+			parse("a.d.ts", strings.Repeat(unit, n/len(unit)))
+		})
+		if large > 40*small {
+			t.Errorf("%q: 64 KiB take %v, 512 KiB %v", unit, small, large)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("export declare function a<T extends { x: 1 }>(x?: T, ...y: any[]): void;\nexport * from './b';\nexport { c as d };\nexport default class { private x; m(): 1 }")
+	f.Add("export = A;\ndeclare namespace A { const b: `x${string}`; }\nimport e = require('f');\nexport const enum G { H }")
+	f.Fuzz(func(t *testing.T, src string) {
+		m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0"}`)}, "index.d.ts": {Data: []byte(src)}, "b.d.ts": {Data: []byte(src)}}
+		p, err := Read(m)
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for _, page := range p.Pages {
+			for _, s := range page.Symbols {
+				if s.Name == "" {
+					t.Errorf("a symbol of %s has no name", page.ID)
+				}
+				seen[s.ID] = true
+			}
+		}
+	})
+}
