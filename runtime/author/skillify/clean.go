@@ -61,7 +61,7 @@ func (m *maker) line(text string) string {
 		switch {
 		case c == '$' && (next == '{' || next >= 'A' && next <= 'Z' || next >= 'a' && next <= 'z' || next >= '0' && next <= '9'):
 			w.WriteString("$ ")
-		case c == '@' && (i == 0 || text[i-1] == ' ' || text[i-1] == '(' || text[i-1] == '`') && next != 0 && next != ' ':
+		case c == '@' && (i == 0 || text[i-1] == ' ' || text[i-1] == '(') && next != 0 && next != ' ': // in code it is no file
 			w.WriteString("@ ")
 		default:
 			w.WriteByte(c)

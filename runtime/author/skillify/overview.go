@@ -13,6 +13,8 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
+var tags = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^<>]*>`) })
+
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL_.][\pL\pN_.]*`) })
 
 // count counts how often guides and examples name each word.
@@ -34,9 +36,17 @@ func (m *maker) count() {
 	m.mentions = map[string]int{}
 	for i := range m.p.Pages {
 		for _, s := range m.p.Pages[i].Symbols {
+			if s.Kind == pkgdoc.Command { // every text names the package
+				continue
+			}
 			m.mentions[s.ID] = words[s.Name]
-			if m.p.Ecosystem == "go" {
-				m.mentions[s.ID] += words[s.Name[strings.LastIndexByte(s.Name, '.')+1:]]
+			last := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+			switch {
+			case m.p.Ecosystem == "r" || last == s.Name:
+			case s.Kind == pkgdoc.Method: // a text has words such as has and from for other reasons, too
+				m.mentions[s.ID] += words[last] / 4
+			default:
+				m.mentions[s.ID] += words[last]
 			}
 		}
 	}
@@ -63,12 +73,13 @@ const crowded = 3
 func (m *maker) tasks() (out []task) {
 	for i := range m.p.Pages {
 		p := &m.p.Pages[i]
-		if p.Internal || p.Deprecated != "" || p.Undocumented() {
+		told := func(s pkgdoc.Symbol) bool { return s.Signature != "" || s.Text != "" } // else another page does
+		if p.Internal || p.Deprecated != "" || p.Undocumented() || m.p.Ecosystem == "npm" && !slices.ContainsFunc(p.Symbols, told) {
 			continue
 		}
 		t := task{page: p}
 		for _, s := range p.Symbols {
-			if s.Deprecated == "" && s.Kind != pkgdoc.Data && s.Kind != pkgdoc.Method {
+			if s.Deprecated == "" && s.Kind != pkgdoc.Data && (s.Kind != pkgdoc.Method || m.p.Ecosystem != "r" && s.Text != "") {
 				t.use = append(t.use, s)
 				t.score = max(t.score, m.mentions[s.ID])
 			}
@@ -129,11 +140,11 @@ func (m *maker) overview() {
 	tasks := m.tasks()
 	var w strings.Builder
 	w.WriteString(m.frontmatter(tasks))
-	fmt.Fprintf(&w, "\n# %s %s\n\n", m.line(m.p.Name), m.line(m.p.Version))
+	fmt.Fprintf(&w, "\n# %s %s\n\n", m.line(code(m.clean(m.p.Name))), m.line(m.p.Version))
 	if text := cmp.Or(m.p.Text, m.p.Title); text != "" {
 		fmt.Fprintf(&w, "%s\n\n", short(m.line(text), 600))
 	}
-	w.WriteString(m.loading())
+	w.WriteString(m.loading(tasks))
 	w.WriteString(m.table(tasks, overviewTokens*4-w.Len()-1200))
 	w.WriteString(m.pitfalls())
 	w.WriteString(m.references())
@@ -187,7 +198,7 @@ func (m *maker) description(tasks []task) string {
 		title = upperFirst(words[2])
 	}
 	title = short(strings.TrimSuffix(title, "."), 110)
-	out := fmt.Sprintf("%s. Use when %s code uses the package %s", title, map[string]string{"r": "R", "go": "Go", "npm": "JavaScript or TypeScript", "pypi": "Python"}[m.p.Ecosystem], m.line(m.p.Name))
+	out := fmt.Sprintf("%s. Use when %s code uses the package %s", title, map[string]string{"r": "R", "go": "Go", "npm": "JavaScript or TypeScript", "pypi": "Python"}[m.p.Ecosystem], m.clean(m.p.Name))
 	sep := ": "
 	var seen []string
 	for _, t := range tasks {
@@ -200,11 +211,12 @@ func (m *maker) description(tasks []task) string {
 			out, sep = out+sep+name, ", "
 		}
 	}
-	sep = map[bool]string{true: "; to ", false: "; it "}[m.p.Ecosystem == "r"]
+	sep = map[bool]string{true: "; to ", false: "; for example: "}[m.p.Ecosystem == "r"]
 	n := 0
 	for _, t := range tasks {
 		what := strings.TrimSuffix(m.line(plain(t.title)), ".")
-		if what == "" || n == 4 || t.noun() || len(out)+len(sep)+len(what)+1 > maxDescription {
+		kind := t.use[0].Kind
+		if what == "" || n == 4 || t.noun() || m.p.Ecosystem != "r" && kind != pkgdoc.Function && kind != pkgdoc.Method || len(out)+len(sep)+len(what)+1 > maxDescription {
 			continue
 		}
 		out, sep = out+sep+lowerFirst(what), ", "
@@ -228,15 +240,19 @@ func lowerFirst(s string) string {
 }
 
 // loading is how code takes the package in.
-func (m *maker) loading() string {
-	name := m.line(m.p.Name)
+func (m *maker) loading(tasks []task) string {
+	name := strings.Join(strings.Fields(m.clean(m.p.Name)), "")
 	switch m.p.Ecosystem {
 	case "r":
 		return fmt.Sprintf("```r\nlibrary(%s)  # else install.packages(\"%s\")\n```\n\n", name, name)
 	case "go":
 		return fmt.Sprintf("```go\nimport \"%s\" // else go get %s@v%s\n```\n\n", name, name, m.line(strings.TrimPrefix(m.p.Version, "v")))
 	case "npm":
-		return fmt.Sprintf("```ts\nimport … from \"%s\" // else npm install %s\n```\n\n", name, name)
+		if len(tasks) == 0 || tasks[0].page.ID != m.p.Name {
+			return fmt.Sprintf("```sh\nnpm install %s\n```\n\n", name)
+		}
+		symbol, _, _ := strings.Cut(tasks[0].use[0].Name, ".")
+		return fmt.Sprintf("```ts\nimport { %s } from \"%s\" // else npm install %s\n```\n\n", m.line(m.clean(symbol)), name, name)
 	case "pypi":
 		return fmt.Sprintf("```python\nimport %s  # else pip install %s\n```\n\n", strings.ReplaceAll(name, "-", "_"), name)
 	}
@@ -253,7 +269,7 @@ func (m *maker) table(tasks []task, room int) string {
 			names = append(names, m.called(s))
 		}
 		title := strings.TrimSuffix(m.cell(t.title), ".")
-		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(escaped(t.page.ID)), m.pageAt[t.page.ID])
+		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(code(t.page.ID)), m.pageAt[t.page.ID])
 		if rows == maxTasks || w.Len()+len(row) > room {
 			break
 		}
@@ -316,8 +332,9 @@ func (m *maker) references() string {
 		}
 		var heads []string
 		for _, h := range g.Headings {
-			if h.Level <= 2 && len(heads) < 5 && !strings.EqualFold(h.Text, g.Title) {
-				heads = append(heads, m.line(h.Text))
+			text := strings.Join(strings.Fields(tags().ReplaceAllString(h.Text, " ")), " ")
+			if h.Level <= 2 && len(heads) < 5 && text != "" && !strings.EqualFold(text, g.Title) {
+				heads = append(heads, m.line(text))
 			}
 		}
 		line := fmt.Sprintf("- [%s](%s)", m.line(escaped(g.Title)), m.guideAt[g.ID])
