@@ -22,13 +22,14 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/pkgdoc"
 	"github.com/skl-project/skl/spec/pkgdoc/gopkg"
+	"github.com/skl-project/skl/spec/pkgdoc/npmpkg"
 	"github.com/skl-project/skl/spec/pkgdoc/rpkg"
 	"github.com/skl-project/skl/spec/skill"
 )
 
 // A SkillifyRequest asks for a skill of a package's documentation.
 type SkillifyRequest struct {
-	Package  string // r:NAME or go:MODULE[@VERSION] of an installed package, or a folder or archive of sources
+	Package  string // r:NAME, go:MODULE[@VERSION] or npm:NAME of an installed package, or a folder or archive of sources
 	Output   string // the folder of skills it is put in, or its own; "" is below the data directory
 	TopLevel bool   // the keys of corteza.skill/v1 at top level
 	Version  string // of skl
@@ -79,7 +80,7 @@ func (a *Author) Skillify(ctx context.Context, q SkillifyRequest) (Skillified, e
 }
 
 // packageForms are the ways to name a package.
-const packageForms = "skl skillify r:NAME, of a package of R that is installed    skl skillify go:MODULE    skl skillify ./DIR, of sources"
+const packageForms = "skl skillify r:NAME, of a package of R that is installed    skl skillify go:MODULE    skl skillify npm:NAME    skl skillify ./DIR, of sources"
 
 // A source is the files of a package.
 type source struct {
@@ -89,20 +90,23 @@ type source struct {
 	close   func()
 }
 
+// places are the ecosystems whose installed packages are found by name.
+var places = map[string]struct{ name, who string }{"r": {"package of R", "R"}, "go": {"module of Go", "the go command"}, "npm": {"package of npm", "Node"}}
+
 // source opens what a person means by a package: an installed one, a folder or an archive.
 func (a *Author) source(name string) (*source, error) {
 	kind, pkg, named := strings.Cut(name, ":")
 	src := &source{close: func() {}}
 	switch {
-	case named && (kind == "r" || kind == "go"):
-		module, version, exact := strings.Cut(pkg, "@")
-		if !exact {
-			module = pkg
+	case named && places[kind].name != "":
+		module, version := pkg, ""
+		if at := strings.LastIndexByte(pkg, '@'); at > 0 && kind == "go" {
+			module, version = pkg[:at], pkg[at+1:]
 		}
-		places := a.Scope.Packages(a.Scope.Cwd)
-		if src.from = places.At(skill.Dependency{Name: module, Version: version, Ecosystem: kind}); src.from == "" {
-			return nil, diag.New(diag.Unmet, "no_package", "there is no %s called %s here", map[string]string{"r": "package of R", "go": "module of Go"}[kind], diag.Printable(pkg)).
-				Hint("it is looked for where %s looks, and in %s; the folder of its sources works too", map[string]string{"r": "R", "go": "the go command"}[kind], needs.Variable(kind))
+		at := a.Scope.Packages(a.Scope.Cwd)
+		if src.from = at.At(skill.Dependency{Name: module, Version: version, Ecosystem: kind}); src.from == "" {
+			return nil, diag.New(diag.Unmet, "no_package", "there is no %s called %s here", places[kind].name, diag.Printable(pkg)).
+				Hint("it is looked for where %s looks, and in %s; the folder of its sources works too", places[kind].who, needs.Variable(kind))
 		}
 	case named && !scope.Exists(scope.Absolute(a.Scope.Cwd, name)):
 		return nil, diag.New(diag.Misuse, "usage", "%s is neither a package that is known nor a folder or archive", diag.Printable(name)).Hint("%s", packageForms)
@@ -129,7 +133,7 @@ func (a *Author) source(name string) (*source, error) {
 }
 
 // errUnknownPackage is that of a folder that is a package of no ecosystem.
-var errUnknownPackage = errors.New("it is a package of neither R nor Go: there is no DESCRIPTION and no go.mod")
+var errUnknownPackage = errors.New("it is a package of neither R, Go nor npm: there is no DESCRIPTION, no go.mod and no package.json")
 
 // read reads a package as what its files say that it is.
 func (s *source) read() (*pkgdoc.Package, error) {
@@ -138,6 +142,8 @@ func (s *source) read() (*pkgdoc.Package, error) {
 		return rpkg.Read(s.files)
 	case in.Has("go.mod"):
 		return gopkg.Read(s.files, cmp.Or(s.version, "devel"))
+	case in.Has("package.json"):
+		return npmpkg.Read(s.files)
 	}
 	return nil, errUnknownPackage
 }

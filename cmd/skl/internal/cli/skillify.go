@@ -13,8 +13,8 @@ import (
 )
 
 func skillifyCommand() command {
-	return command{name: "skillify", args: "PACKAGE", group: "Author", usage: "make a skill of the documentation of a package of R or Go", output: author.Skillified{}, complete: "dir",
-		example: "skl skillify r:jsonlite\nskl skillify go:example.com/acme/queue\nskl skillify ./jsonlite -o skills",
+	return command{name: "skillify", args: "PACKAGE", group: "Author", usage: "make a skill of the documentation of a package of R, Go or npm", output: author.Skillified{}, complete: "dir",
+		example: "skl skillify r:jsonlite\nskl skillify go:example.com/acme/queue\nskl skillify npm:@acme/queue\nskl skillify ./jsonlite -o skills",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the skill's folder to `DIR`; without it, below the data directory"},
 			&cli.StringFlag{Name: "encoding", Usage: "`WHERE` the keys of corteza.skill/v1 stand: metadata, or top", Value: "metadata"},
@@ -25,7 +25,7 @@ func skillifyCommand() command {
 
 func runSkillify(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 1 {
-		return diag.New(diag.Misuse, "usage", "skillify takes one package").Hint("skl skillify r:NAME    skl skillify go:MODULE    skl skillify ./DIR")
+		return diag.New(diag.Misuse, "usage", "skillify takes one package").Hint("skl skillify r:NAME    skl skillify go:MODULE    skl skillify npm:NAME    skl skillify ./DIR")
 	}
 	encoding := c.String("encoding")
 	if encoding != "metadata" && encoding != "top" {
