@@ -17,7 +17,7 @@
 //   - A directory that cannot be read, or whose path is too long for the system, is reported and does not end the
 //     walk. One that disappears meanwhile is as if it had never been.
 //   - Of a file of patterns the first MaxRuleBytes count. Of git's configuration core.excludesFile, core.ignoreCase
-//     and include.path are read, conditional includes are not. No program is run and nothing is written.
+//     and includes are read, of those under a condition that of a folder (gitdir, gitdir/i). No program is run and nothing is written.
 package files
 
 import (

@@ -75,6 +75,10 @@ type config struct {
 	fold       bool              // names differ not by case alone
 	noModes    bool              // executable bits of files are not looked at
 	drivers    map[string]string // of merges: the command line, by the name that attributes have
+
+	name, email string // of who makes commits
+
+	gitDir string // that of the repository, for conditions; "" outside of one
 }
 
 func (r *rules) readConfig(repo repository, see func(string)) config {
@@ -86,7 +90,7 @@ func (r *rules) readConfig(repo repository, see func(string)) config {
 	if user == "" && home != "" {
 		user = filepath.Join(home, ".config")
 	}
-	var c config
+	c := config{gitDir: repo.dir}
 	if user != "" {
 		c.excludes = filepath.Join(user, "git", "ignore")
 		c.attributes = filepath.Join(user, "git", "attributes")
@@ -111,7 +115,9 @@ func (r *rules) readConfig(repo repository, see func(string)) config {
 			read(filepath.Join(home, ".gitconfig"))
 		}
 	}
-	read(filepath.Join(repo.common, "config"))
+	if repo.common != "" {
+		read(filepath.Join(repo.common, "config"))
+	}
 	return c
 }
 
@@ -145,11 +151,21 @@ func (c *config) read(path, home string, depth int, see func(string)) {
 			if modes, ok := parseBool(value); bare || ok {
 				c.noModes = !bare && !modes
 			}
+		case "user.name":
+			c.name = value
+		case "user.email":
+			c.email = value
 		case "include.path":
 			if value != "" {
 				c.read(resolve(filepath.Dir(path), at(value)), home, depth+1, see)
 			}
 		default:
+			if condition, ok := strings.CutPrefix(key, "includeif."); ok && strings.HasSuffix(key, ".path") && value != "" {
+				if c.holds(strings.TrimSuffix(condition, ".path"), filepath.Dir(path), at) {
+					c.read(resolve(filepath.Dir(path), at(value)), home, depth+1, see)
+				}
+				return
+			}
 			if name, ok := strings.CutPrefix(key, "merge."); ok && strings.HasSuffix(name, ".driver") {
 				if c.drivers == nil {
 					c.drivers = map[string]string{}
@@ -158,6 +174,31 @@ func (c *config) read(path, home string, depth int, see func(string)) {
 			}
 		}
 	})
+}
+
+// holds reports whether a condition of includeIf is one that is known, and true: gitdir or gitdir/i with a folder.
+func (c *config) holds(condition, base string, at func(string) string) bool {
+	kind, pattern, _ := strings.Cut(condition, ":")
+	fold := strings.EqualFold(kind, "gitdir/i")
+	if c.gitDir == "" || !fold && !strings.EqualFold(kind, "gitdir") || pattern == "" {
+		return false
+	}
+	below := strings.HasSuffix(pattern, "/") || strings.HasSuffix(pattern, "/**")
+	folder := strings.TrimRight(at(strings.TrimSuffix(pattern, "**")), "/")
+	if rest, ok := strings.CutPrefix(folder, "./"); ok {
+		folder = filepath.Join(base, rest)
+	}
+	if !filepath.IsAbs(folder) || strings.ContainsAny(folder, "*?[") {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	dir, folder := filepath.ToSlash(c.gitDir), filepath.ToSlash(folder)
+	if fold {
+		dir, folder = strings.ToLower(dir), strings.ToLower(folder)
+	}
+	return dir == folder || below && strings.HasPrefix(dir, folder+"/")
 }
 
 func parseBool(s string) (value, ok bool) {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -133,6 +134,36 @@ func (k *Tracker) MergeDriver(dir, name string) (command, config string, err err
 		return "", "", err
 	}
 	return in.readConfig(in.repo, func(string) {}).drivers[name], filepath.Join(in.repo.common, "config"), nil
+}
+
+// Author is the author that a commit made in dir would have, as the environment and the configuration of git say it: "Name <address>",
+// the name alone where no address is said, "" where no name is. No program is run.
+func (k *Tracker) Author(dir string) string {
+	r, err := (&Walker{Root: dir, Getenv: k.Getenv}).rules()
+	if err != nil {
+		return ""
+	}
+	var repo repository // outside of one, what the user's files say holds
+	if in, err := k.open(dir); err == nil {
+		repo = in.repo
+	}
+	c := r.readConfig(repo, func(string) {})
+	name := cmp.Or(crumbs(r.getenv("GIT_AUTHOR_NAME")), crumbs(c.name))
+	email := cmp.Or(crumbs(r.getenv("GIT_AUTHOR_EMAIL")), crumbs(c.email), crumbs(r.getenv("EMAIL")))
+	if name == "" || email == "" {
+		return name
+	}
+	return name + " <" + email + ">"
+}
+
+// crumbs is a name without what git leaves out of names.
+func crumbs(s string) string {
+	return strings.TrimSpace(strings.Map(func(c rune) rune {
+		if strings.ContainsRune("<>\n\x00", c) {
+			return -1
+		}
+		return c
+	}, s))
 }
 
 // A gitDir is a directory of a repository that is asked about.

@@ -57,15 +57,6 @@ func OpenWorkTree(dir string) (*WorkTree, error) {
 	return &WorkTree{repo, real, filepath.ToSlash(inside)}, nil
 }
 
-// Author is who makes commits as the repository's own configuration says it; "" is what it does not say.
-func (w *WorkTree) Author() (name, email string) {
-	config, err := w.repo.store.Config()
-	if err != nil {
-		return "", ""
-	}
-	return config.User.Name, config.User.Email
-}
-
 // Origin is the address of the remote called origin as the repository's configuration says it, "" if there is none.
 func (w *WorkTree) Origin() string {
 	config, err := w.repo.store.Config()

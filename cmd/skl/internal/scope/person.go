@@ -3,14 +3,13 @@ package scope
 import (
 	"os/user"
 
-	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // Person is who runs this, as git names the author of a commit made here: "Name <address>"; where git does not know, the name of the
 // account; "" where nobody does. It is what people say of themselves, and proves nothing.
 func (sc *Scope) Person() string {
-	if who := git.Person(sc.Base, sc.Getenv); who != "" {
+	if who := sc.Tracker.Author(sc.Base); who != "" {
 		return diag.Printable(who)
 	}
 	if u, err := user.Current(); err == nil {

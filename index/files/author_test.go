@@ -1,4 +1,4 @@
-package git
+package files
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPerson compares with git itself.
-func TestPerson(t *testing.T) {
+// TestAuthor compares with git itself.
+func TestAuthor(t *testing.T) {
 	for _, c := range []struct {
 		name, home, repo, work string // .gitconfig, .git/config, ~/work.cfg
 		env                    []string
@@ -44,15 +44,15 @@ func TestPerson(t *testing.T) {
 				}
 			}
 			env := append([]string{"HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"}, c.env...)
-			got := Person(dir, func(key string) string {
+			getenv := func(key string) string {
 				for _, e := range env {
 					if value, ok := strings.CutPrefix(e, key+"="); ok {
 						return value
 					}
 				}
 				return ""
-			})
-			if got != c.want {
+			}
+			if got := (&Tracker{Getenv: getenv}).Author(dir); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			git, err := exec.LookPath("git")
@@ -67,7 +67,7 @@ func TestPerson(t *testing.T) {
 			}
 		})
 	}
-	if got := Person(t.TempDir(), func(string) string { return "" }); got != "" {
+	if got := (&Tracker{Getenv: func(string) string { return "" }}).Author(t.TempDir()); got != "" {
 		if _, err := os.Stat("/etc/gitconfig"); err != nil {
 			t.Errorf("of nobody: %q", got)
 		}
