@@ -99,6 +99,27 @@ func Opening(text string) string {
 	return strings.Join(out, " ")
 }
 
+// Code is text as code in a line of Markdown.
+func Code(s string) string {
+	mark := "`"
+	for strings.Contains(s, mark) {
+		mark += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return mark + s + mark
+}
+
+// Fence is text as a block of code.
+func Fence(language, text string) string {
+	mark := "```"
+	for strings.Contains(text, mark) {
+		mark += "`"
+	}
+	return mark + language + "\n" + strings.Trim(text, "\n") + "\n" + mark
+}
+
 var attributes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s*\{[^{}]*\}\s*$`) })
 
 // Headings are those of a Markdown text, outside its code.

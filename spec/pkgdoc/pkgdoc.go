@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Limits of what is read of one package.
@@ -43,6 +45,8 @@ type Package struct {
 	Skills []string `json:"skills,omitempty"` // folders of the package that are skills: it speaks for itself
 	Notes  []Note   `json:"notes,omitempty"`  // what could not be read, and what was decided
 	Inputs []Input  `json:"-"`
+
+	LicenseText string `json:"-"` // of the file that has it; "" if none has
 }
 
 // A Page describes some symbols together: a help topic of R, a package of Go, a module of npm or Python.
@@ -196,7 +200,8 @@ func (p *Package) SourceHash() string {
 
 // Files reads the files of a package, and keeps what they were. It is not for concurrent use.
 type Files struct {
-	FS fs.FS
+	FS     fs.FS
+	Latin1 bool // text that is no UTF-8 is in Latin 1
 
 	read  map[string]Input
 	total int
@@ -259,6 +264,77 @@ func (f *Files) Has(name string) bool {
 	info, err := fs.Stat(f.FS, name)
 	return err == nil && info.Mode().IsRegular()
 }
+
+// Text is the content of a regular file as text.
+func (f *Files) Text(name string) (string, error) {
+	data, err := f.Read(name)
+	if err != nil || utf8.Valid(data) {
+		return string(data), err
+	}
+	if !f.Latin1 {
+		return strings.ToValidUTF8(string(data), "\uFFFD"), nil
+	}
+	var w strings.Builder
+	for _, c := range data {
+		w.WriteRune(rune(c))
+	}
+	return w.String(), nil
+}
+
+// Skills are the folders of skills in some folders, sorted.
+func (f *Files) Skills(dirs ...string) (out []string) {
+	for _, dir := range dirs {
+		entries, err := fs.ReadDir(f.FS, dir)
+		if err != nil {
+			continue // there is none
+		}
+		for _, e := range entries {
+			if at := path.Join(dir, e.Name()); f.Has(path.Join(at, "SKILL.md")) {
+				out = append(out, at)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Finish reads what packages of every ecosystem have at their top, a README and a license, and notes in p what was read. A package
+// without a title has the first words of its README. It is an error if p has more symbols than are read.
+func (f *Files) Finish(p *Package) error {
+	if n := p.Count(); n > MaxSymbols {
+		return fmt.Errorf("%w: it has %d symbols, and at most 100,000 are read", ErrTooLarge, n)
+	}
+	for _, name := range f.List(".") {
+		if lower := strings.ToLower(name); lower != "readme.md" && lower != "readme.markdown" {
+			continue
+		}
+		text, err := f.Text(name)
+		if err != nil {
+			return err
+		}
+		text = Body(text)
+		if p.Title == "" {
+			p.Title = Opening(text)
+			p.Text = p.Title
+		}
+		g := Guide{ID: "readme", Title: "README", Kind: "readme", File: name, Headings: Headings(text), Text: text}
+		if slices.ContainsFunc(p.Guides, func(other Guide) bool { return other.ID == g.ID }) {
+			g.ID = "readme-top"
+		}
+		p.Guides = append(p.Guides, g)
+		break
+	}
+	for _, name := range []string{"LICENSE", "LICENCE", "LICENSE.md", "LICENSE.txt", "COPYING"} {
+		if text, err := f.Text(name); err == nil && len(text) <= maxLicense {
+			p.LicenseText = text
+			break
+		}
+	}
+	p.Inputs = f.Inputs()
+	return nil
+}
+
+const maxLicense = 256 << 10 // bytes; a longer text is none
 
 // Inputs are the files that were read, sorted by path.
 func (f *Files) Inputs() []Input {

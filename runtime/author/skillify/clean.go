@@ -90,18 +90,6 @@ func (m *maker) cell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(m.line(text), `\|`, "|"), "|", `\|`)
 }
 
-// code is a name in code.
-func code(s string) string {
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
-		s = " " + s + " "
-	}
-	return fence + s + fence
-}
-
 // short is text cut at a word, with at most n bytes.
 func short(s string, n int) string {
 	if len(s) <= n {

@@ -131,7 +131,7 @@ func (m *maker) called(s pkgdoc.Symbol) string {
 	if s.Kind == pkgdoc.Function && m.p.Ecosystem != "npm" && identifier().FindString(name) == name {
 		name += "()"
 	}
-	return m.line(code(name))
+	return m.line(pkgdoc.Code(name))
 }
 
 // overview writes SKILL.md. Its parts are filled in the order of their use, until the budget is reached.
@@ -140,7 +140,7 @@ func (m *maker) overview() {
 	tasks := m.tasks()
 	var w strings.Builder
 	w.WriteString(m.frontmatter(tasks))
-	fmt.Fprintf(&w, "\n# %s %s\n\n", m.line(code(m.clean(m.p.Name))), m.line(m.p.Version))
+	fmt.Fprintf(&w, "\n# %s %s\n\n", m.line(pkgdoc.Code(m.clean(m.p.Name))), m.line(m.p.Version))
 	if text := cmp.Or(m.p.Text, m.p.Title); text != "" {
 		fmt.Fprintf(&w, "%s\n\n", short(m.line(text), 600))
 	}
@@ -269,7 +269,7 @@ func (m *maker) table(tasks []task, room int) string {
 			names = append(names, m.called(s))
 		}
 		title := strings.TrimSuffix(m.cell(t.title), ".")
-		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(code(t.page.ID)), m.pageAt[t.page.ID])
+		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(pkgdoc.Code(t.page.ID)), m.pageAt[t.page.ID])
 		if rows == maxTasks || w.Len()+len(row) > room {
 			break
 		}
@@ -356,10 +356,10 @@ func (m *maker) contents() {
 		var names []string
 		for _, s := range p.Symbols {
 			if s.Name != p.ID {
-				names = append(names, code(m.clean(s.Name)))
+				names = append(names, pkgdoc.Code(m.clean(s.Name)))
 			}
 		}
-		line := fmt.Sprintf("- %s (%s): %s", code(m.clean(p.ID)), strings.TrimPrefix(m.pageAt[p.ID], "references/"), m.clean(p.Title))
+		line := fmt.Sprintf("- %s (%s): %s", pkgdoc.Code(m.clean(p.ID)), strings.TrimPrefix(m.pageAt[p.ID], "references/"), m.clean(p.Title))
 		if n := len(names) - 40; n > 0 {
 			names = append(names[:40], fmt.Sprintf("and %d more", n))
 		}

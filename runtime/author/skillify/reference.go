@@ -135,7 +135,7 @@ func (m *maker) page(p *pkgdoc.Page) string {
 		}
 	}
 	title := m.clean(cmp.Or(p.Title, p.ID))
-	fmt.Fprintf(&w, "# %s: %s", code(m.clean(p.ID)), title)
+	fmt.Fprintf(&w, "# %s: %s", pkgdoc.Code(m.clean(p.ID)), title)
 	if p.Deprecated != "" {
 		fmt.Fprintf(&w, "\n\n**%s**: not for new code.", strings.ToUpper(p.Deprecated[:1])+p.Deprecated[1:])
 	}
@@ -147,7 +147,7 @@ func (m *maker) page(p *pkgdoc.Page) string {
 		w.WriteString("\n\n## Arguments\n")
 		for _, param := range p.Params {
 			text := strings.ReplaceAll(strings.TrimSpace(m.clean(param.Text)), "\n", "\n  ")
-			fmt.Fprintf(&w, "\n- %s: %s", code(m.clean(param.Name)), strings.ReplaceAll(text, "\n  \n", "\n\n"))
+			fmt.Fprintf(&w, "\n- %s: %s", pkgdoc.Code(m.clean(param.Name)), strings.ReplaceAll(text, "\n  \n", "\n\n"))
 		}
 	}
 	section(2, "Value", p.Returns)
@@ -161,7 +161,7 @@ func (m *maker) page(p *pkgdoc.Page) string {
 		if i > 0 {
 			head = "\n"
 		}
-		w.WriteString(head + "\n" + fence(m.language(), m.clean(e)))
+		w.WriteString(head + "\n" + pkgdoc.Fence(m.language(), m.clean(e)))
 	}
 	if see := m.see(p); see != "" {
 		w.WriteString("\n\n## See also\n\n" + see)
@@ -171,14 +171,6 @@ func (m *maker) page(p *pkgdoc.Page) string {
 
 func (m *maker) language() string {
 	return map[string]string{"r": "r", "go": "go", "npm": "ts", "pypi": "python"}[m.p.Ecosystem]
-}
-
-func fence(language, text string) string {
-	mark := "```"
-	for strings.Contains(text, mark) {
-		mark += "`"
-	}
-	return mark + language + "\n" + strings.Trim(text, "\n") + "\n" + mark
 }
 
 // symbols lists what a page describes: signatures as code, then what is said of each.
@@ -191,13 +183,13 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) {
 		}
 		switch {
 		case sig == "":
-			bare = append(bare, code(m.clean(s.Name)))
+			bare = append(bare, pkgdoc.Code(m.clean(s.Name)))
 		case !slices.Contains(seen, sig):
 			lines, seen = append(lines, sig), append(seen, sig)
 		}
 	}
 	if len(lines) > 0 {
-		w.WriteString("\n\n## Usage\n\n" + fence(m.language(), strings.Join(lines, "\n")))
+		w.WriteString("\n\n## Usage\n\n" + pkgdoc.Fence(m.language(), strings.Join(lines, "\n")))
 	}
 	if len(bare) > 0 {
 		w.WriteString("\n\nAlso: " + strings.Join(bare, ", ") + ".")
@@ -207,7 +199,7 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) {
 		if text == "" && s.Returns == "" && s.Deprecated == "" {
 			continue
 		}
-		fmt.Fprintf(w, "\n\n### %s", code(m.clean(s.ID)))
+		fmt.Fprintf(w, "\n\n### %s", pkgdoc.Code(m.clean(s.ID)))
 		if s.Deprecated != "" {
 			fmt.Fprintf(w, "\n\n**Deprecated**: %s", m.clean(s.Deprecated))
 		}
@@ -257,7 +249,7 @@ func (m *maker) see(p *pkgdoc.Page) string {
 	for _, id := range p.See {
 		for i := range m.p.Pages {
 			if to := &m.p.Pages[i]; to.ID != p.ID && (to.ID == id || slices.ContainsFunc(to.Symbols, func(s pkgdoc.Symbol) bool { return s.ID == id })) {
-				out = append(out, code(m.clean(id)))
+				out = append(out, pkgdoc.Code(m.clean(id)))
 				break
 			}
 		}

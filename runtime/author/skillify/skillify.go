@@ -83,8 +83,8 @@ func Name(p *pkgdoc.Package) string {
 	return cmp.Or(name, "package")
 }
 
-// Make makes the skill of a package. Its license is copied into it if the package has its text.
-func Make(p *pkgdoc.Package, license []byte, o Options) (*Skill, error) {
+// Make makes the skill of a package.
+func Make(p *pkgdoc.Package, o Options) (*Skill, error) {
 	if len(p.Skills) > 0 {
 		return nil, &HasSkills{p.Name, p.Skills}
 	}
@@ -96,8 +96,8 @@ func Make(p *pkgdoc.Package, license []byte, o Options) (*Skill, error) {
 	if err := m.index(); err != nil {
 		return nil, err
 	}
-	if len(license) > 0 {
-		m.add("LICENSE", string(license))
+	if p.LicenseText != "" {
+		m.add("LICENSE", m.clean(p.LicenseText))
 	}
 	slices.SortFunc(m.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	s := &Skill{Name: m.name, Files: m.files, Origin: m.from, Report: m.report()}

@@ -31,7 +31,7 @@ func wordbag(t *testing.T) *pkgdoc.Package {
 
 // TestGolden is the whole skill of a small package.
 func TestGolden(t *testing.T) {
-	s, err := Make(wordbag(t), []byte("MIT\n"), Options{Version: "1.0.0"})
+	s, err := Make(wordbag(t), Options{Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func clean(t *testing.T, s *Skill) {
 func TestEncodings(t *testing.T) {
 	var stamps []string
 	for _, top := range []bool{false, true} {
-		s, err := Make(wordbag(t), nil, Options{Version: "1.0.0", TopLevel: top, Integrity: "sha256:x"})
+		s, err := Make(wordbag(t), Options{Version: "1.0.0", TopLevel: top, Integrity: "sha256:x"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestPlanted(t *testing.T) {
 		p.Pages = append(p.Pages, pkgdoc.Page{ID: id, Title: planted, Text: planted, Symbols: []pkgdoc.Symbol{{ID: id, Name: planted, Kind: pkgdoc.Function, Signature: planted, Deprecated: map[bool]string{true: planted}[i == 2]}}})
 	}
 	p.Guides = []pkgdoc.Guide{{ID: "CON", Title: planted, Text: planted, Headings: []pkgdoc.Heading{{Level: 1, Text: planted}}}}
-	s, err := Make(p, nil, Options{Version: "1.0.0"})
+	s, err := Make(p, Options{Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestLarge(t *testing.T) {
 	}
 	long := strings.Repeat("## Part\n\n"+strings.Repeat("words of it ", 200)+"\n\n```r\n\ncode\n```\n\n", 40)
 	p.Guides = []pkgdoc.Guide{{ID: "long", Title: "Long", Text: long}, {ID: "one", Title: "One line", Text: strings.Repeat("é", 50_000)}}
-	s, err := Make(p, nil, Options{Version: "1.0.0"})
+	s, err := Make(p, Options{Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestHasSkills(t *testing.T) {
 	p := wordbag(t)
 	p.Skills = []string{"inst/skills/wordbag"}
 	var own *HasSkills
-	if s, err := Make(p, nil, Options{}); !errors.As(err, &own) || s != nil {
+	if s, err := Make(p, Options{}); !errors.As(err, &own) || s != nil {
 		t.Errorf("%v, %v", s, err)
 	}
 }
@@ -201,7 +201,7 @@ func BenchmarkMake(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Make(p, nil, Options{}); err != nil {
+		if _, err := Make(p, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -56,9 +56,6 @@ func Read(fsys fs.FS, version string) (*pkgdoc.Package, error) {
 			return nil, err
 		}
 	}
-	if n := r.p.Count(); n > pkgdoc.MaxSymbols {
-		return nil, fmt.Errorf("%w: it has %d symbols, and at most 100,000 are read", pkgdoc.ErrTooLarge, n)
-	}
 	if r.other > 0 {
 		text := fmt.Sprintf("%d files are for other platforms than linux on amd64, or for cgo: they are left out", r.other)
 		if r.other == 1 {
@@ -67,10 +64,9 @@ func Read(fsys fs.FS, version string) (*pkgdoc.Package, error) {
 		r.p.Note("", 0, "%s", text)
 	}
 	slices.SortFunc(r.p.Pages, func(a, b pkgdoc.Page) int { return cmp.Compare(a.ID, b.ID) })
-	if err := r.readme(); err != nil {
+	if err := r.files.Finish(&r.p); err != nil {
 		return nil, err
 	}
-	r.p.Inputs = r.files.Inputs()
 	return &r.p, nil
 }
 
@@ -401,25 +397,4 @@ func (w *writer) examples(pkg *doc.Package) (out []string) {
 		}
 	}
 	return out
-}
-
-// readme is the text at the top of the module.
-func (r *reader) readme() error {
-	for _, name := range r.files.List(".") {
-		if !strings.EqualFold(name, "README.md") {
-			continue
-		}
-		data, err := r.files.Read(name)
-		if err != nil {
-			return err
-		}
-		text := pkgdoc.Body(strings.ToValidUTF8(string(data), "\uFFFD"))
-		if r.p.Title == "" { // the module has no package at its top
-			r.p.Title = pkgdoc.Opening(text)
-			r.p.Text = r.p.Title
-		}
-		r.p.Guides = append(r.p.Guides, pkgdoc.Guide{ID: "readme", Title: "README", Kind: "readme", File: name, Headings: pkgdoc.Headings(text), Text: text})
-		break
-	}
-	return nil
 }

@@ -53,14 +53,10 @@ func Read(fsys fs.FS) (*pkgdoc.Package, error) {
 		}
 	}
 	r.commands(&m)
-	if n := r.p.Count(); n > pkgdoc.MaxSymbols {
-		return nil, fmt.Errorf("%w: it has %d symbols, and at most 100,000 are read", pkgdoc.ErrTooLarge, n)
-	}
-	if err := r.readme(); err != nil {
+	r.p.Skills = r.files.Skills("skills", ".agents/skills", ".claude/skills")
+	if err := r.files.Finish(&r.p); err != nil {
 		return nil, err
 	}
-	r.skills()
-	r.p.Inputs = r.files.Inputs()
 	return &r.p, nil
 }
 
@@ -219,14 +215,14 @@ func (r *reader) module(file string) (*module, error) {
 	if len(r.modules) >= maxModules {
 		return nil, fmt.Errorf("%w: it has more than 5,000 declaration files", pkgdoc.ErrTooLarge)
 	}
-	data, err := r.files.Read(file)
+	text, err := r.files.Text(file)
 	if errors.Is(err, pkgdoc.ErrTooLarge) {
 		return nil, err
 	}
 	var m *module
 	if err == nil {
 		var ok bool
-		if m, ok = parse(file, strings.ToValidUTF8(string(data), "\uFFFD")); !ok {
+		if m, ok = parse(file, text); !ok {
 			err = errors.New("it is longer than is read")
 		}
 	}
@@ -471,41 +467,4 @@ func (r *reader) commands(m *manifest) {
 		page.Symbols = append(page.Symbols, pkgdoc.Symbol{ID: "commands#" + name, Name: name, Kind: pkgdoc.Command, Signature: "npx " + m.Name + "@" + m.Version})
 	}
 	r.p.Pages = append(r.p.Pages, page)
-}
-
-// readme is the text at the top of the package.
-func (r *reader) readme() error {
-	for _, name := range r.files.List(".") {
-		if !strings.EqualFold(name, "README.md") && !strings.EqualFold(name, "README.markdown") {
-			continue
-		}
-		data, err := r.files.Read(name)
-		if err != nil {
-			return err
-		}
-		text := pkgdoc.Body(strings.ToValidUTF8(string(data), "\uFFFD"))
-		if r.p.Title == "" {
-			r.p.Title = pkgdoc.Opening(text)
-			r.p.Text = r.p.Title
-		}
-		r.p.Guides = append(r.p.Guides, pkgdoc.Guide{ID: "readme", Title: "README", Kind: "readme", File: name, Headings: pkgdoc.Headings(text), Text: text})
-		break
-	}
-	return nil
-}
-
-// skills finds the folders of skills that the package itself brings.
-func (r *reader) skills() {
-	for _, dir := range []string{"skills", ".agents/skills", ".claude/skills"} {
-		entries, err := fs.ReadDir(r.files.FS, dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			if r.files.Has(path.Join(dir, e.Name(), "SKILL.md")) {
-				r.p.Skills = append(r.p.Skills, path.Join(dir, e.Name()))
-			}
-		}
-	}
-	slices.Sort(r.p.Skills)
 }

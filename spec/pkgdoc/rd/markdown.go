@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/skl-project/skl/spec/pkgdoc"
 )
 
 // A Renderer writes the text of a page as Markdown. Links to other pages become plain names: who assembles pages knows where they lie.
@@ -113,23 +115,7 @@ func span(s string) string {
 	if s == "" {
 		return ""
 	}
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	if s[0] == '`' || s[len(s)-1] == '`' {
-		s = " " + s + " "
-	}
-	return fence + s + fence
-}
-
-// Fence is a block of code.
-func Fence(language, text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + language + "\n" + strings.Trim(text, "\n") + "\n" + fence
+	return pkgdoc.Code(s)
 }
 
 // around puts a mark on both sides of text that is not empty.
@@ -174,7 +160,7 @@ func (b *builder) node(n *Node, depth int) {
 	case `\code`, `\verb`, `\samp`, `\kbd`, `\command`, `\option`, `\env`, `\file`:
 		b.line.WriteString(span(Plain(n.Children)))
 	case `\preformatted`:
-		b.block(Fence("", strings.TrimRight(Plain(n.Children), " \t\n")))
+		b.block(pkgdoc.Fence("", strings.TrimRight(Plain(n.Children), " \t\n")))
 	case `\emph`, `\dfn`, `\var`, `\cite`:
 		b.around("*", n.Children, depth)
 	case `\strong`, `\bold`:
@@ -194,7 +180,7 @@ func (b *builder) node(n *Node, depth int) {
 	case `\eqn`:
 		b.line.WriteString(span(equation(n)))
 	case `\deqn`:
-		b.block(Fence("", strings.Join(strings.Fields(equation(n)), " ")))
+		b.block(pkgdoc.Fence("", strings.Join(strings.Fields(equation(n)), " ")))
 	case `\figure`:
 		b.line.WriteString(escape(alternative(n)))
 	case `\if`, `\ifelse`:

@@ -18,7 +18,7 @@ var (
 	notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 )
 
-// guides reads the vignettes and the README. A vignette is a file with an index entry, as R has it.
+// guides reads the vignettes. A vignette is a file with an index entry, as R has it.
 func (r *reader) guides() error {
 	dir := "vignettes"
 	if r.installed {
@@ -50,17 +50,6 @@ func (r *reader) guides() error {
 			}
 		}
 		r.p.Guides = append(r.p.Guides, g)
-	}
-	for _, name := range r.files.List(".") {
-		if strings.EqualFold(name, "README.md") {
-			data, err := r.files.Read(name)
-			if err != nil {
-				return err
-			}
-			text := pkgdoc.Body(utf8Text(data, r.latin1))
-			r.p.Guides = append(r.p.Guides, pkgdoc.Guide{ID: slug("readme", seen), Title: "README", Kind: "readme", File: name, Headings: pkgdoc.Headings(text), Text: text})
-			break
-		}
 	}
 	return nil
 }

@@ -45,8 +45,10 @@ func Read(fsys fs.FS) (*pkgdoc.Package, error) {
 	if err := r.guides(); err != nil {
 		return nil, err
 	}
-	r.skills()
-	r.p.Inputs = r.files.Inputs()
+	r.p.Skills = r.files.Skills("inst/skills", "skills")
+	if err := r.files.Finish(&r.p); err != nil {
+		return nil, err
+	}
 	return &r.p, nil
 }
 
@@ -71,6 +73,7 @@ func (r *reader) description() error {
 	}
 	fields := fieldsOf(string(text))
 	r.latin1 = strings.Contains(strings.ToLower(fields["Encoding"]), "latin")
+	r.files.Latin1 = r.latin1
 	if r.latin1 {
 		fields = fieldsOf(utf8Text(text, true))
 	}
@@ -188,22 +191,6 @@ func (r *reader) readMacros() {
 	}
 }
 
-// skills finds the folders of skills that the package itself brings.
-func (r *reader) skills() {
-	for _, dir := range []string{"inst/skills", "skills"} {
-		entries, err := fs.ReadDir(r.files.FS, dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			if r.files.Has(path.Join(dir, e.Name(), "SKILL.md")) {
-				r.p.Skills = append(r.p.Skills, path.Join(dir, e.Name()))
-			}
-		}
-	}
-	slices.Sort(r.p.Skills)
-}
-
 // names are all that the package assigns, from which patterns of NAMESPACE choose.
 func (r *reader) names() (out []string, err error) {
 	if r.installed {
@@ -242,9 +229,6 @@ func (r *reader) pages(topics []topic, ns *namespace) error {
 		r.p.Pages = append(r.p.Pages, pkgdoc.Page{ID: pkgdoc.UndocumentedID, Title: "Exported and not described", Symbols: rest})
 	}
 	slices.SortFunc(r.p.Pages, func(a, b pkgdoc.Page) int { return cmp.Compare(a.ID, b.ID) })
-	if n := r.p.Count(); n > pkgdoc.MaxSymbols {
-		return fmt.Errorf("%w: it has %d symbols, and at most 100,000 are read", pkgdoc.ErrTooLarge, n)
-	}
 	if r.computed > 0 {
 		r.p.Note("", 0, "%d parts of its help are computed by R code when they are shown: they are left out", r.computed)
 	}

@@ -67,7 +67,7 @@ func (a *Author) Skillify(ctx context.Context, q SkillifyRequest) (Skillified, e
 	if err != nil {
 		return Skillified{}, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(q.Package), err).Hint("%s", packageForms)
 	}
-	s, err := skillify.Make(p, licenseIn(src.files), skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
+	s, err := skillify.Make(p, skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
 	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
 		return Skillified{}, diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(src.from, filepath.FromSlash(own.Skills[0]))))
 	}
@@ -184,17 +184,6 @@ func (s memorySink) File(name string, executable bool, _ int64, r io.Reader) err
 }
 
 func (memorySink) Link(string, string) error { return nil }
-
-// licenseIn is the text of the package's license, nil if it has none.
-func licenseIn(files fs.FS) []byte {
-	for _, name := range []string{"LICENSE", "LICENCE", "LICENSE.md", "LICENSE.txt", "COPYING"} {
-		f := pkgdoc.Files{FS: files}
-		if text, err := f.Read(name); err == nil && len(text) < 256<<10 {
-			return []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
-		}
-	}
-	return nil
-}
 
 // skillifiedPath is the folder of a skill.
 func (a *Author) skillifiedPath(s *skillify.Skill, output string) string {
