@@ -627,7 +627,7 @@ func (s *shellText) parts(parts []syntax.WordPart, escapes *strings.Replacer) va
 			out = cat(out, value{text})
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				out = cat(out, value{unescape(ansi.Replace(p.Value))})
+				out = cat(out, value{unescape(ansi().Replace(p.Value))})
 			} else {
 				out = cat(out, value{p.Value})
 			}

@@ -3,6 +3,7 @@ package audit
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -239,7 +240,9 @@ func (s *shellText) braces(w *syntax.Word, v value) []value {
 }
 
 // ansi are the escapes of $'…' that other languages do not have.
-var ansi = strings.NewReplacer(`\\`, `\\`, `\e`, `\x1b`, `\E`, `\x1b`, `\a`, `\x07`, `\b`, `\x08`, `\f`, `\x0c`, `\v`, `\x0b`)
+var ansi = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer(`\\`, `\\`, `\e`, `\x1b`, `\E`, `\x1b`, `\a`, `\x07`, `\b`, `\x08`, `\f`, `\x0c`, `\v`, `\x0b`)
+})
 
 // inProse is a word of Markdown without its backslashes: before a letter they are those of a path of Windows.
 func inProse(text string) string {

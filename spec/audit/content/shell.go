@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -151,26 +152,27 @@ func (t *tracer) part(src []byte) {
 	}
 }
 
-// Parts of a text of shell that fetches something, of one that runs something, and of one that reads a file of credentials.
-var (
-	fetchParts = parts("curl", "wget", "aria2c")
-	runParts   = parts("chmod", "install -m", "bash", "zsh", "sh ", "sh\n", "sh\"", "eval", "source ", "\n. ", "; . ", "& . ", "python", "node ", "perl", "ruby", "php", "deno", "bun ", "pwsh")
-	keyParts   = append(parts("credentials", ".ssh", "okens.json", ".vault-token", "_history", ".config/", "keychain", ".npmrc", ".pypirc", "wallet", "logins.json", "key4.db", "auth.json"), secretParts...)
-)
-
-func parts(list ...string) (out [][]byte) {
-	for _, p := range list {
-		out = append(out, []byte(p))
+// telling are parts of a text of shell that fetches something, of one that runs something, and of one that reads a file of credentials.
+var telling = sync.OnceValue(func() (t struct{ fetch, run, key [][]byte }) {
+	parts := func(list ...string) (out [][]byte) {
+		for _, p := range list {
+			out = append(out, []byte(p))
+		}
+		return out
 	}
-	return out
-}
+	t.fetch = parts("curl", "wget", "aria2c")
+	t.run = parts("chmod", "install -m", "bash", "zsh", "sh ", "sh\n", "sh\"", "eval", "source ", "\n. ", "; . ", "& . ", "python", "node ", "perl", "ruby", "php", "deno", "bun ", "pwsh")
+	t.key = append(parts("credentials", ".ssh", "okens.json", ".vault-token", "_history", ".config/", "keychain", ".npmrc", ".pypirc", "wallet", "logins.json", "key4.db", "auth.json"), secretParts...)
+	return t
+})
 
 // worth reports whether there may be something to follow in a text.
 func worth(src []byte) bool {
 	has := func(list [][]byte) bool {
 		return slices.ContainsFunc(list, func(part []byte) bool { return bytes.Contains(src, part) })
 	}
-	return has(keyParts) || has(fetchParts) && has(runParts)
+	t := telling()
+	return has(t.key) || has(t.fetch) && has(t.run)
 }
 
 func (t *tracer) stmts(list []*syntax.Stmt, in stream) (out stream) {

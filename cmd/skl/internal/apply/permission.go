@@ -178,18 +178,13 @@ func (in *installer) settled(s *lock.Skill, have map[string]install.Have) (wishe
 	return wishes, nil
 }
 
-// Unsaid are those permissions which want a yes that a release asks for and its entry in a lock does not name.
-func Unsaid(s lock.Skill, r audit.Report) []PermissionChange {
-	said := slices.Clone(audit.Said(s.Permissions))
-	var out []PermissionChange
-	for _, c := range audit.Compare(said, r.Set()) {
-		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, r.At(c.Permission)})
-	}
-	return wanting(out, r, false)
+// unnamed are those permissions which want a yes that a release asks for and its entry in a lock does not name.
+func unnamed(s lock.Skill, r audit.Report) []PermissionChange {
+	return wanting(changesOf(audit.Said(s.Permissions), r.Set(), func(c audit.Change) []audit.Place { return r.At(c.Permission) }), r, false)
 }
 
 func unsaidWishes(s lock.Skill, r audit.Report) (wishes []Wish) {
-	for _, c := range Unsaid(s, r) {
+	for _, c := range unnamed(s, r) {
 		wishes = append(wishes, Wish{Skill: s.Name, Permission: c.Permission, Lines: places(c.Places), Unsaid: true})
 	}
 	return wishes
@@ -327,16 +322,23 @@ func bySkill(wishes []Wish) (groups [][]Wish) {
 
 // PermissionDiff compares what two trees ask for.
 func PermissionDiff(from, to audit.Report) []PermissionChange {
-	out := []PermissionChange{}
-	for _, c := range audit.Compare(from.Granted(to), to.Set()) {
-		at := to.Gained(from, c.Permission)
+	return changesOf(from.Granted(to), to.Set(), func(c audit.Change) []audit.Place {
 		if c.Gone {
-			at = from.At(c.Permission)
+			return from.At(c.Permission)
 		}
-		if at == nil {
-			at = []audit.Place{}
+		return to.Gained(from, c.Permission)
+	})
+}
+
+// changesOf compares two sets of permissions; at says where the one of a change shows.
+func changesOf(was, is audit.Set, at func(audit.Change) []audit.Place) []PermissionChange {
+	out := []PermissionChange{}
+	for _, c := range audit.Compare(was, is) {
+		places := at(c)
+		if places == nil {
+			places = []audit.Place{}
 		}
-		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, at})
+		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, places})
 	}
 	return out
 }
@@ -384,9 +386,7 @@ func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill, first bo
 	}
 	was, _ := audit.FromLock(old.Permissions)
 	is, computed := audit.FromLock(now.Permissions)
-	for _, c := range audit.Compare(was, is) {
-		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, []audit.Place{}})
-	}
+	out = changesOf(was, is, func(audit.Change) []audit.Place { return nil })
 	return out, wanting(out, nil, first), computed
 }
 

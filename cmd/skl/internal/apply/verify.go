@@ -438,7 +438,7 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 			err = checkAsks(s, asks)
 			if unsaid(s, asks) {
 				c.unsaid[s.Name] = []string{}
-				for _, change := range Unsaid(s, asks) {
+				for _, change := range unnamed(s, asks) {
 					c.unsaid[s.Name] = append(c.unsaid[s.Name], change.Permission)
 				}
 			}

@@ -20,6 +20,17 @@ func (silent) Detail(string, ...any) {}
 func (silent) Warn(string, ...any)   {}
 func (silent) Hint(string, ...any)   {}
 
+// open is an author who works in dir, their home.
+func open(t *testing.T, dir string) *author.Author {
+	t.Helper()
+	sc, err := scope.Open(scope.Options{Dir: dir, Scope: "user", UserAgent: "skl/test", Tell: silent{}, Progress: func(diag.Event) {},
+		Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &author.Author{Scope: sc}
+}
+
 // TestUseCases starts skills, digests one and packs it, without a command line.
 func TestUseCases(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -29,12 +40,7 @@ func TestUseCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc, err := scope.Open(scope.Options{Dir: dir, Scope: "user", UserAgent: "skl/test", Tell: silent{}, Progress: func(diag.Event) {},
-		Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &author.Author{Scope: sc}
+	a := open(t, dir)
 
 	if plan, err := a.Start(author.StartRequest{Name: "notes", DryRun: true}); err != nil || scope.Exists(plan.Path) {
 		t.Errorf("a dry run: %+v, %v", plan, err)
@@ -117,12 +123,7 @@ func TestSkillify(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sc, err := scope.Open(scope.Options{Dir: dir, Scope: "user", UserAgent: "skl/test", Tell: silent{}, Progress: func(diag.Event) {},
-		Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &author.Author{Scope: sc}
+	a := open(t, dir)
 	dry, err := a.Skillify(t.Context(), author.SkillifyRequest{Package: "./bag", DryRun: true})
 	if err != nil || dry.State != "would_write" || scope.Exists(dry.Path) {
 		t.Errorf("a dry run: %+v, %v", dry, err)
