@@ -309,8 +309,12 @@ func (f *Files) Finish(p *Package) error {
 			continue
 		}
 		text, err := f.Text(name)
-		if err != nil {
+		if errors.Is(err, ErrTooLarge) {
 			return err
+		}
+		if err != nil {
+			p.Note(name, 0, "it is left out: %v", err)
+			break
 		}
 		text = Body(text)
 		if p.Title == "" {

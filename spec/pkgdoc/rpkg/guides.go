@@ -1,6 +1,7 @@
 package rpkg
 
 import (
+	"errors"
 	"path"
 	"regexp"
 	"slices"
@@ -32,8 +33,12 @@ func (r *reader) guides() error {
 			continue
 		}
 		data, err := r.files.Read(path.Join(dir, name))
-		if err != nil {
+		if errors.Is(err, pkgdoc.ErrTooLarge) {
 			return err
+		}
+		if err != nil {
+			r.p.Note(path.Join(dir, name), 0, "it is left out: %v", err)
+			continue
 		}
 		text := utf8Text(data, r.latin1)
 		entry := indexEntry().FindStringSubmatch(text)

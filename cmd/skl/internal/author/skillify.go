@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/within"
@@ -59,13 +61,16 @@ func (a *Author) Skillify(ctx context.Context, q SkillifyRequest) (Skillified, e
 	if err != nil {
 		return Skillified{}, err
 	}
-	defer src.close()
 	p, err := src.read()
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return Skillified{}, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(q.Package), err).Hint("%s", packageForms)
+		e := diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(q.Package), err)
+		if errors.Is(err, errUnknownPackage) {
+			e = e.Hint("%s", packageForms)
+		}
+		return Skillified{}, e
 	}
 	s, err := skillify.Make(p, skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
 	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
@@ -87,7 +92,6 @@ type source struct {
 	from    string // its folder or archive
 	files   fs.FS
 	version string // as who keeps it says: a Go module does not
-	close   func()
 }
 
 // places are the ecosystems whose installed packages are found by name.
@@ -96,7 +100,7 @@ var places = map[string]struct{ name, who string }{"r": {"package of R", "R"}, "
 // source opens what a person means by a package: an installed one, a folder or an archive.
 func (a *Author) source(name string) (*source, error) {
 	kind, pkg, named := strings.Cut(name, ":")
-	src := &source{close: func() {}}
+	src := &source{}
 	switch {
 	case named && places[kind].name != "":
 		module, version := pkg, ""
@@ -117,19 +121,18 @@ func (a *Author) source(name string) (*source, error) {
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder or archive", diag.Printable(name)).Hint("%s", packageForms)
 	}
-	if _, version, ok := strings.Cut(filepath.Base(src.from), "@"); ok {
+	if _, version, _ := strings.Cut(filepath.Base(src.from), "@"); semver.IsValid(version) {
 		src.version = version
 	}
-	if !info.IsDir() {
-		src.files, err = unpacked(src.from)
-		return src, err
+	switch {
+	case info.IsDir():
+		src.files = scope.FilesIn(src.from)
+		return src, nil
+	case !info.Mode().IsRegular():
+		return nil, noArchive(src.from)
 	}
-	root, err := os.OpenRoot(src.from)
-	if err != nil {
-		return nil, err
-	}
-	src.files, src.close = root.FS(), func() { root.Close() }
-	return src, nil
+	src.files, err = unpacked(src.from)
+	return src, err
 }
 
 // errUnknownPackage is that of a folder that is a package of no ecosystem.
@@ -162,14 +165,18 @@ func unpacked(file string) (bundle.Memory, error) {
 	head := make([]byte, 512)
 	n, _ := f.ReadAt(head, 0)
 	format := bundle.Detect(head[:n])
-	if format == "" || !info.Mode().IsRegular() {
-		return nil, diag.New(diag.Misuse, "usage", "%s is no archive that is known: tar.gz, tar and zip are", diag.Printable(filepath.Base(file)))
+	if format == "" {
+		return nil, noArchive(file)
 	}
 	sink := memorySink{files: bundle.Memory{}}
 	if _, err := bundle.Unpack(f, info.Size(), format, sink); err != nil {
 		return nil, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(filepath.Base(file)), err)
 	}
 	return sink.files, nil
+}
+
+func noArchive(file string) error {
+	return diag.New(diag.Misuse, "usage", "%s is no archive that is known: tar.gz, tar and zip are", diag.Printable(filepath.Base(file)))
 }
 
 // memorySink keeps regular files; links are no part of what is read.

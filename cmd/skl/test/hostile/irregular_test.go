@@ -89,6 +89,50 @@ func TestIrregularFiles(t *testing.T) {
 	}
 }
 
+// TestIrregularPackages makes skills of packages in which a file is none: nothing waits, and the rest is made where that is not the one that says what is public.
+func TestIrregularPackages(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "skl")
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, bin)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, text string) {
+		t.Helper()
+		at := filepath.Join(dir, "project", filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if text != "" {
+			err = os.WriteFile(at, []byte(text), 0o644)
+		} else {
+			err = syscall.Mkfifo(at, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "home"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("r/DESCRIPTION", "Package: r\nVersion: 1.0\nTitle: R\n")
+	write("unknown/DESCRIPTION", "Package: unknown\nVersion: 1.0\n")
+	write("go/go.mod", "module example.com/m\n")
+	write("go/b.go", "package m\n\nfunc B() {}\n")
+	write("npm/package.json", `{"name": "npm", "version": "1.0.0"}`)
+	for _, file := range []string{"unknown/NAMESPACE", "r/man/a.Rd", "r/R/a.R", "r/vignettes/a.Rmd", "go/a.go", "go/README.md", "go/LICENSE", "npm/index.d.ts", "npm/README.md", "bare/DESCRIPTION", "archive.tar.gz"} {
+		write(file, "")
+	}
+	for arg, want := range map[string]int{"r": 0, "go": 0, "npm": 0, "bare": 3, "unknown": 3, "archive.tar.gz": 2} {
+		if status, said := runBounded(t, bin, dir, "skillify ./"+arg+" --dry-run"); status != want {
+			t.Errorf("%s: exit %d, want %d: %s", arg, status, want, said)
+		}
+	}
+}
+
 // plantSkill makes a project in dir/project with one installed skill.
 func plantSkill(t *testing.T, bin, dir string) {
 	t.Helper()
