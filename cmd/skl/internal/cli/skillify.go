@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -56,8 +57,11 @@ func (w *world) printSkillified(say *report.Text, out *author.Skillified) {
 	}
 	if out.State == "written" {
 		at := w.scope.Short(out.Path)
-		if strings.HasPrefix(at, "~") { // in quotes no shell knows it
+		switch {
+		case strings.HasPrefix(at, "~"): // in quotes no shell knows it
 			at = out.Path
+		case !filepath.IsAbs(at) && !strings.HasPrefix(at, "."): // else it is the name of a repository
+			at = "./" + filepath.ToSlash(at)
 		}
 		say.Hint("skl install %s", diag.Quote(at))
 	}
