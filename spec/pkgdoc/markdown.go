@@ -28,7 +28,7 @@ func Body(text string) string {
 		if m := chunk().FindStringSubmatch(line); m != nil && fence == "" {
 			line = m[1] + m[2] + m[3]
 		}
-		fence = fenced(line, fence)
+		fence = Fenced(line, fence)
 		if fence == "" || comment {
 			line, comment = uncommented(line, comment)
 			if line == "" && comment {
@@ -40,8 +40,8 @@ func Body(text string) string {
 	return strings.Trim(strings.Join(out, "\n"), "\n")
 }
 
-// fenced is the fence that is open behind a line.
-func fenced(line, open string) string {
+// Fenced is the fence that is open behind a line.
+func Fenced(line, open string) string {
 	text := strings.TrimLeft(line, " ")
 	mark := text[:len(text)-len(strings.TrimLeft(text, "`"))]
 	if mark == "" {
@@ -85,7 +85,7 @@ func Opening(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		was := fence
-		if fence = fenced(line, was); fence != "" || was != "" {
+		if fence = Fenced(line, was); fence != "" || was != "" {
 			continue
 		}
 		if line == "" || strings.ContainsAny(line[:1], "#-*+>|<![=~") {
@@ -127,8 +127,8 @@ func Headings(text string) (out []Heading) {
 	fence := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if was := fence; fenced(line, was) != "" || was != "" {
-			fence = fenced(line, was)
+		if was := fence; Fenced(line, was) != "" || was != "" {
+			fence = Fenced(line, was)
 			continue
 		}
 		level := len(line) - len(strings.TrimLeft(line, "#"))

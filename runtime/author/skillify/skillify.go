@@ -8,7 +8,6 @@ package skillify
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -43,8 +42,9 @@ type Options struct {
 
 // A File is one of a skill.
 type File struct {
-	Path string
-	Data []byte
+	Path       string
+	Data       []byte
+	Executable bool // of a person: nothing that is made is
 }
 
 // A Skill is what was made.
@@ -93,11 +93,11 @@ func Make(p *pkgdoc.Package, o Options) (*Skill, error) {
 	m.guides()
 	m.api()
 	m.overview()
-	if err := m.index(); err != nil {
-		return nil, err
-	}
 	if p.LicenseText != "" {
 		m.add("LICENSE", m.clean(p.LicenseText))
+	}
+	if err := m.index(); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(m.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	s := &Skill{Name: m.name, Files: m.files, Origin: m.from, Report: m.report()}
@@ -130,7 +130,7 @@ type maker struct {
 
 func (m *maker) add(name, text string) {
 	text = strings.TrimRight(text, "\n") + "\n"
-	m.files = append(m.files, File{name, []byte(text)})
+	m.files = append(m.files, File{Path: name, Data: []byte(text)})
 }
 
 func (m *maker) origin() {
@@ -139,44 +139,6 @@ func (m *maker) origin() {
 }
 
 func tokens(text string) int { return (len(text) + 3) / 4 }
-
-// index writes references/index.json: what --check and --update compare without the package.
-func (m *maker) index() error {
-	type symbol struct {
-		ID         string      `json:"id"`
-		Kind       pkgdoc.Kind `json:"kind"`
-		Signature  string      `json:"signature,omitempty"`
-		Deprecated string      `json:"deprecated,omitempty"`
-		File       string      `json:"file"`
-	}
-	out := struct {
-		Package  string        `json:"package"`
-		Version  string        `json:"version"`
-		Digest   string        `json:"digest"` // of what the package says
-		Symbols  []symbol      `json:"symbols"`
-		Notes    []pkgdoc.Note `json:"notes"`
-		Internal int           `json:"internal"` // symbols for who works on the package
-	}{m.p.Name, m.p.Version, m.p.Digest(), []symbol{}, append([]pkgdoc.Note{}, m.p.Notes...), 0}
-	for i := range m.p.Pages {
-		page := &m.p.Pages[i]
-		for _, s := range page.Symbols {
-			out.Symbols = append(out.Symbols, symbol{s.ID, s.Kind, m.clean(s.Signature), cmp.Or(s.Deprecated, page.Deprecated), m.pageAt[page.ID]})
-			if page.Internal {
-				out.Internal++
-			}
-		}
-	}
-	slices.SortFunc(out.Symbols, func(a, b symbol) int { return strings.Compare(a.ID, b.ID) })
-	var w strings.Builder
-	e := json.NewEncoder(&w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(out); err != nil {
-		return err
-	}
-	m.add("references/index.json", visible(w.String()))
-	return nil
-}
 
 func (m *maker) report() Report {
 	r := Report{Symbols: m.p.Count(), Pages: len(m.p.Pages), Guides: len(m.p.Guides), Files: len(m.files), Largest: m.largest, Hidden: m.hidden,

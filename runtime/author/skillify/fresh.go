@@ -1,0 +1,247 @@
+package skillify
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// States of a skill that was made of a package, the one that matters most first.
+const (
+	Missing   = "missing"   // the package is not here
+	Broken    = "broken"    // it names symbols that the package does not have any more
+	Moved     = "version"   // the package has another version
+	Source    = "source"    // it has the same version and other files
+	OtherForm = "generator" // this program makes other files of the same package
+	Edited    = "edited"    // a person changed it, and its stamp does not say so
+	Current   = "current"
+)
+
+// A Freshness compares a skill that was made of a package with the package.
+type Freshness struct {
+	State  string    `json:"state"`
+	From   string    `json:"from"`            // the version that it was made of
+	To     string    `json:"to,omitempty"`    // the one that is here
+	Drift  string    `json:"drift,omitempty"` // major, minor, patch, or older
+	API    APIDiff   `json:"api"`
+	Files  []string  `json:"files"`  // of the skill that are made otherwise now
+	Edited []Place   `json:"edited"` // by a person
+	Broken []Mention `json:"broken"`
+}
+
+// A Mention is where a skill names a symbol.
+type Mention struct {
+	Symbol string `json:"symbol"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+}
+
+// Compare says how a skill stands to what is made of its package now. ours are its files, x the index of what was made, o its stamp, and byHand
+// that the stamp says that a person edited it.
+func Compare(x *Index, o skill.Origin, byHand bool, ours map[string][]byte, now *Skill) (Freshness, error) {
+	new, err := ReadIndex(now.File(IndexName))
+	if err != nil {
+		return Freshness{}, err
+	}
+	f := Freshness{From: o.Version, To: now.Origin.Version, API: API(x, new), Files: []string{}, Edited: append([]Place{}, x.Edited(ours)...), Broken: []Mention{}}
+	for _, name := range slices.Sorted(maps.Keys(union(x.Files, new.Files))) {
+		if x.Files[name] != new.Files[name] {
+			f.Files = append(f.Files, name)
+		}
+	}
+	f.Drift = Drift(now.Origin.Ecosystem, f.From, f.To)
+	f.Broken = append(f.Broken, x.mentions(ours, f.API.Removed)...)
+	switch {
+	case len(f.Broken) > 0:
+		f.State = Broken
+	case f.Drift != "":
+		f.State = Moved
+	case o.SourceHash != now.Origin.SourceHash:
+		f.State = Source
+	case o.Recipe != now.Origin.Recipe:
+		f.State = OtherForm
+	case len(f.Edited) > 0 && !byHand:
+		f.State = Edited
+	default:
+		f.State = Current
+	}
+	return f, nil
+}
+
+func union[V any](a, b map[string]V) map[string]bool {
+	out := map[string]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}
+
+// File is the content of a file, nil if there is none.
+func (s *Skill) File(name string) []byte {
+	for i := range s.Files {
+		if s.Files[i].Path == name {
+			return s.Files[i].Data
+		}
+	}
+	return nil
+}
+
+// All are its files by path.
+func (s *Skill) All() map[string][]byte {
+	out := make(map[string][]byte, len(s.Files))
+	for _, f := range s.Files {
+		out[f.Path] = f.Data
+	}
+	return out
+}
+
+// mentions are the symbols that SKILL.md names, and those in what a person wrote, among ids.
+func (x *Index) mentions(ours map[string][]byte, ids []string) (out []Mention) {
+	if len(ids) == 0 {
+		return nil
+	}
+	gone := make(map[string]string, len(ids))
+	for _, id := range ids {
+		gone[id] = id
+		if _, rest, ok := strings.Cut(id, "::"); ok {
+			gone[rest] = id
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(ours)) {
+		made, known := x.Files[name]
+		if !strings.HasSuffix(name, ".md") || known && name != skill.FileName && made == sums(name, string(ours[name])) {
+			continue
+		}
+		before := x.made(name, nil)
+		line := 1
+		for _, p := range parts(name, unix(string(ours[name]))) {
+			if name == skill.FileName && !frontKey(p.key) || before.sum[short16(p.key)[:8]] != p.sum() {
+				out = append(out, named(p.text, name, line, gone)...)
+			}
+			line += strings.Count(p.text, "\n")
+		}
+	}
+	return out
+}
+
+// named are the symbols that a text names in code.
+func named(text, file string, line int, gone map[string]string) (out []Mention) {
+	for l := range strings.Lines(text) {
+		seen := map[string]bool{}
+		for i, span := range strings.Split(l, "`") {
+			if i%2 == 0 && !strings.Contains(span, "(") {
+				continue
+			}
+			for _, word := range identifier().FindAllString(span, -1) {
+				word = strings.Trim(word, ".")
+				if id := gone[word]; id != "" && !seen[id] && (i%2 == 1 || strings.Contains(span, word+"(")) {
+					seen[id] = true
+					out = append(out, Mention{id, file, line})
+				}
+			}
+		}
+		line++
+	}
+	return out
+}
+
+// Drift is how far a version is from another one: major, minor, patch, older; "" if they are the same.
+func Drift(ecosystem, from, to string) string {
+	from, to = strings.TrimPrefix(from, "v"), strings.TrimPrefix(to, "v")
+	if from == to {
+		return ""
+	}
+	a, b := numbers(from), numbers(to)
+	order := slices.Compare(b, a)
+	if ecosystem != "r" && semver.IsValid("v"+from) && semver.IsValid("v"+to) {
+		order = semver.Compare("v"+to, "v"+from)
+	}
+	if order < 0 {
+		return "older"
+	}
+	for i, name := range []string{"major", "minor"} {
+		if at(a, i) != at(b, i) {
+			return name
+		}
+	}
+	return "patch"
+}
+
+func at(list []int, i int) int {
+	if i < len(list) {
+		return list[i]
+	}
+	return 0
+}
+
+// numbers are those of a version.
+func numbers(version string) (out []int) {
+	version, _, _ = strings.Cut(version, "+")
+	for _, word := range strings.FieldsFunc(version, func(c rune) bool { return c == '.' || c == '-' || c == '_' }) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			break
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// Stamp is what a skill says that it was made of, and whether a person edited it since; nil if nothing.
+func Stamp(doc *skill.Document) (o *skill.Origin, byHand bool) {
+	if doc.V1 == nil {
+		return nil, false
+	}
+	o = cmp.Or(doc.V1.DerivedFrom, doc.V1.GeneratedFrom)
+	return o, doc.V1.DerivedFrom != nil
+}
+
+// Key names a stamp: the same one for the same package, version, files and recipe.
+func Key(o skill.Origin) string {
+	var w strings.Builder
+	values := o.Map()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		w.WriteString(key + "\x00" + values[key] + "\x00")
+	}
+	sum := sha256.Sum256([]byte(w.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Derived is SKILL.md with a stamp that says that a person edited it.
+func Derived(src []byte) []byte {
+	list, rest := front(unix(string(src)))
+	if list == nil {
+		return src
+	}
+	var w strings.Builder
+	for _, p := range list {
+		for _, pair := range stampKeys {
+			if p.key == frontPrefix+pair[0] || p.key == frontPrefix+"metadata."+pair[0] {
+				p.text = strings.Replace(p.text, pair[0]+":", pair[1]+":", 1)
+			}
+		}
+		w.WriteString(p.text)
+	}
+	return ended([]byte(w.String()+rest), src)
+}
+
+// Marked reports whether a text holds the markers of a conflict.
+func Marked(text string) bool {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
+			return true
+		}
+	}
+	return false
+}
