@@ -15,7 +15,7 @@ import (
 // the files of agents. They do it through a within.Dir, which no link leads out of.
 var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/plan", "internal/trees", "internal/signature", "internal/apply", "internal/inspect", "internal/search",
 	"internal/form", "internal/session", "internal/evaluate", "internal/ship",
-	"internal/admin", "internal/account", "internal/author", "internal/demo"}
+	"internal/admin", "internal/account", "internal/author", "internal/packages", "internal/demo"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -172,8 +172,8 @@ var outsideScopes = map[string]string{
 	"install/roots/search.go search":                 "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/inspect.go Receipts":              "behind checkState, which refuses a .skl that is a link",
 	"install/roots/stat_windows.go readFile":         "opens no link: see stat_unix.go",
-	"internal/author/skillify.go source":             "a package that a person names: an installed one, a folder or an archive",
-	"internal/author/skillify.go unpacked":           "an archive that a person names",
+	"internal/packages/packages.go Open":             "a package that a person names: an installed one, a folder or an archive",
+	"internal/packages/packages.go unpacked":         "an archive that a person names",
 	"internal/author/author.go writeArchive":         "a file that the user names on the command line",
 	"internal/ship/key.go ShowKey":                   "a file that the user names on the command line",
 	"internal/ship/key.go writeNew":                  "a file that the user names on the command line",

@@ -1,13 +1,18 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"io/fs"
+	"os"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/packages"
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/runtime/author/skillify"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/skill"
@@ -108,25 +113,51 @@ func (a *Applier) tellDerivation(d *Derivation) {
 	}
 }
 
-// SourceChanged says that a skill was made from another version of a package than the one that is on this machine; "" if it was not, or if
-// nothing is known of that.
-func SourceChanged(a *Applier, name string) string {
-	dir, _ := a.Scope.Site.Place(name)
+// A Behind is a skill that was made of a package which moved on.
+type Behind struct {
+	Why  string // for people; "" if it did not, or if nothing is known of that
+	Mend string // the command that brings it there, "" if that is for who published it
+}
+
+// SourceChanged compares the package that an installed skill was made of with the one that is on this machine: the versions, and with files
+// also what the package is made of, which reads all of it.
+func SourceChanged(a *Applier, s *lock.Skill, files bool) (b Behind) {
+	dir, _ := a.Scope.Site.Place(s.Name)
 	front, err := frontOf(dir)
 	if err != nil {
-		return ""
+		return Behind{}
 	}
 	o, byHand := origin(front)
 	if o == nil {
-		return ""
+		return Behind{}
 	}
-	eco := o.Ecosystem
-	if eco == "" {
-		eco = "r"
-	}
+	eco := cmp.Or(o.Ecosystem, "r")
 	is := a.Scope.Packages(dir).Version(skill.Dependency{Name: o.Package, Ecosystem: eco})
-	if is == "" || is == strings.TrimPrefix(o.Version, "v") {
-		return ""
+	switch {
+	case is == "":
+		return Behind{}
+	case is != strings.TrimPrefix(o.Version, "v"):
+		b.Why = originWords(o, byHand) + ", and " + diag.Printable(is) + " is here"
+	case files && otherFiles(a, o, eco):
+		b.Why = originWords(o, byHand) + ", and that version has other files here"
+	default:
+		return Behind{}
 	}
-	return originWords(o, byHand) + ", and " + diag.Printable(is) + " is here"
+	if info, err := os.Lstat(dir); s.Source == "local" || err == nil && info.Mode()&fs.ModeSymlink != 0 { // an author's
+		b.Mend = "skl skillify --update " + diag.Quote(s.Name)
+	}
+	return b
+}
+
+// otherFiles reports whether the package that is here is made of other files than the one of a stamp.
+func otherFiles(a *Applier, o *skill.Origin, eco string) bool {
+	if o.Generator != skillify.Generator || o.SourceHash == "" { // who counted otherwise
+		return false
+	}
+	src, err := packages.Open(a.Scope, eco+":"+o.Package)
+	if err != nil {
+		return false
+	}
+	p, err := src.Read()
+	return err == nil && p.SourceHash() != o.SourceHash
 }

@@ -224,7 +224,7 @@ type Outdated struct {
 	Gone   string `json:"gone,omitempty"` // "since VERSION" or "at COMMIT (DATE)": its source no longer holds it there
 
 	Yanked  string `json:"yanked,omitempty"`  // why the release that is here is not offered any more: its registry took it back
-	Source  string `json:"source,omitempty"`  // the package that it was made from has another version here
+	Source  string `json:"source,omitempty"`  // the package that it was made from has another version here, or other files
 	Changed bool   `json:"changed,omitempty"` // its folder or archive has other files under the locked version
 
 	Troubles
@@ -465,8 +465,14 @@ func (a *Applier) looked(ctx context.Context, rs *resolver.Resolver, f *scope.Fi
 	if i := slices.IndexFunc(mine, func(w Withdrawal) bool { return w.State == wire.Yanked }); i >= 0 {
 		one.Yanked = mine[i].Sentence()
 	}
-	if one.Source = SourceChanged(a, want.Name); one.Source != "" {
-		a.Scope.Tell.Note("%s: %s", want.Name, one.Source)
+	if locked, ok := f.Lock.Skill(want.Name); ok {
+		if b := SourceChanged(a, &locked, true); b.Why != "" {
+			one.Source = b.Why
+			a.Scope.Tell.Note("%s: %s", want.Name, b.Why)
+			if b.Mend != "" {
+				a.Scope.Tell.Hint("%s", b.Mend)
+			}
+		}
 	}
 	return one, err
 }

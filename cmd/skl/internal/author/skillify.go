@@ -5,27 +5,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/mod/semver"
-
+	"github.com/skl-project/skl/cmd/skl/internal/packages"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author/skillify"
-	"github.com/skl-project/skl/runtime/needs"
 	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/pkgdoc"
-	"github.com/skl-project/skl/spec/pkgdoc/gopkg"
-	"github.com/skl-project/skl/spec/pkgdoc/npmpkg"
-	"github.com/skl-project/skl/spec/pkgdoc/rpkg"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -55,142 +48,36 @@ type Skillified struct {
 // Skillify makes a skill of the documentation of a package. Nothing of the package is run.
 func (a *Author) Skillify(ctx context.Context, q SkillifyRequest) (Skillified, error) {
 	if q.Package == "" {
-		return Skillified{}, diag.New(diag.Misuse, "usage", "name a package").Hint("%s", packageForms)
+		return Skillified{}, diag.New(diag.Misuse, "usage", "name a package").Hint("%s", packages.Forms)
 	}
-	src, err := a.source(q.Package)
+	src, err := packages.Open(a.Scope, q.Package)
 	if err != nil {
 		return Skillified{}, err
 	}
-	p, err := src.read()
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		e := diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(q.Package), err)
-		if errors.Is(err, errUnknownPackage) {
-			e = e.Hint("%s", packageForms)
-		}
-		return Skillified{}, e
-	}
-	s, err := skillify.Make(p, skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
-	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
-		return Skillified{}, diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(src.from, filepath.FromSlash(own.Skills[0]))))
-	}
+	s, p, err := made(ctx, src, skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
 	if err != nil {
 		return Skillified{}, err
 	}
-	out := Skillified{Name: s.Name, Path: a.skillifiedPath(s, q.Output), Ecosystem: p.Ecosystem, Package: p.Name, Version: p.Version, From: src.from, Stamp: s.Origin.Map(),
+	out := Skillified{Name: s.Name, Path: a.skillifiedPath(s, q.Output), Ecosystem: p.Ecosystem, Package: p.Name, Version: p.Version, From: src.From, Stamp: s.Origin.Map(),
 		Report: s.Report, Findings: auditOf(s)}
 	return a.putSkill(s, out, q.DryRun)
 }
 
-// packageForms are the ways to name a package.
-const packageForms = "skl skillify r:NAME, of a package of R that is installed    skl skillify go:MODULE    skl skillify npm:NAME    skl skillify ./DIR, of sources"
-
-// A source is the files of a package.
-type source struct {
-	from    string // its folder or archive
-	files   fs.FS
-	version string // as who keeps it says: a Go module does not
-}
-
-// places are the ecosystems whose installed packages are found by name.
-var places = map[string]struct{ name, who string }{"r": {"package of R", "R"}, "go": {"module of Go", "the go command"}, "npm": {"package of npm", "Node"}}
-
-// source opens what a person means by a package: an installed one, a folder or an archive.
-func (a *Author) source(name string) (*source, error) {
-	kind, pkg, named := strings.Cut(name, ":")
-	src := &source{}
-	switch {
-	case named && places[kind].name != "":
-		module, version := pkg, ""
-		if at := strings.LastIndexByte(pkg, '@'); at > 0 && kind == "go" {
-			module, version = pkg[:at], pkg[at+1:]
-		}
-		at := a.Scope.Packages(a.Scope.Cwd)
-		if src.from = at.At(skill.Dependency{Name: module, Version: version, Ecosystem: kind}); src.from == "" {
-			return nil, diag.New(diag.Unmet, "no_package", "there is no %s called %s here", places[kind].name, diag.Printable(pkg)).
-				Hint("it is looked for where %s looks, and in %s; the folder of its sources works too", places[kind].who, needs.Variable(kind))
-		}
-	case named && !scope.Exists(scope.Absolute(a.Scope.Cwd, name)):
-		return nil, diag.New(diag.Misuse, "usage", "%s is neither a package that is known nor a folder or archive", diag.Printable(name)).Hint("%s", packageForms)
-	default:
-		src.from = scope.Absolute(a.Scope.Cwd, name)
-	}
-	info, err := os.Stat(src.from)
-	if err != nil {
-		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder or archive", diag.Printable(name)).Hint("%s", packageForms)
-	}
-	if _, version, _ := strings.Cut(filepath.Base(src.from), "@"); semver.IsValid(version) {
-		src.version = version
-	}
-	switch {
-	case info.IsDir():
-		src.files = scope.FilesIn(src.from)
-		return src, nil
-	case !info.Mode().IsRegular():
-		return nil, noArchive(src.from)
-	}
-	src.files, err = unpacked(src.from)
-	return src, err
-}
-
-// errUnknownPackage is that of a folder that is a package of no ecosystem.
-var errUnknownPackage = errors.New("it is a package of neither R, Go nor npm: there is no DESCRIPTION, no go.mod and no package.json")
-
-// read reads a package as what its files say that it is.
-func (s *source) read() (*pkgdoc.Package, error) {
-	switch in := (pkgdoc.Files{FS: s.files}); {
-	case in.Has("DESCRIPTION"):
-		return rpkg.Read(s.files)
-	case in.Has("go.mod"):
-		return gopkg.Read(s.files, cmp.Or(s.version, "devel"))
-	case in.Has("package.json"):
-		return npmpkg.Read(s.files)
-	}
-	return nil, errUnknownPackage
-}
-
-// unpacked is an archive in memory.
-func unpacked(file string) (bundle.Memory, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	head := make([]byte, 512)
-	n, _ := f.ReadAt(head, 0)
-	format := bundle.Detect(head[:n])
-	if format == "" {
-		return nil, noArchive(file)
-	}
-	sink := memorySink{files: bundle.Memory{}}
-	if _, err := bundle.Unpack(f, info.Size(), format, sink); err != nil {
-		return nil, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(filepath.Base(file)), err)
-	}
-	return sink.files, nil
-}
-
-func noArchive(file string) error {
-	return diag.New(diag.Misuse, "usage", "%s is no archive that is known: tar.gz, tar and zip are", diag.Printable(filepath.Base(file)))
-}
-
-// memorySink keeps regular files; links are no part of what is read.
-type memorySink struct{ files bundle.Memory }
-
-func (s memorySink) File(name string, executable bool, _ int64, r io.Reader) error {
-	data, err := io.ReadAll(r)
+// made is the skill of a package.
+func made(ctx context.Context, src *packages.Source, o skillify.Options) (*skillify.Skill, *pkgdoc.Package, error) {
+	p, err := src.Read()
 	if err == nil {
-		s.files[name] = bundle.MemoryFile{Data: data, Executable: executable}
+		err = ctx.Err()
 	}
-	return err
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := skillify.Make(p, o)
+	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
+		err = diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(src.From, filepath.FromSlash(own.Skills[0]))))
+	}
+	return s, p, err
 }
-
-func (memorySink) Link(string, string) error { return nil }
 
 // skillifiedPath is the folder of a skill.
 func (a *Author) skillifiedPath(s *skillify.Skill, output string) string {
@@ -201,8 +88,12 @@ func (a *Author) skillifiedPath(s *skillify.Skill, output string) string {
 		}
 		return filepath.Join(dir, s.Name)
 	}
-	o := s.Origin
-	return filepath.Join(a.Scope.Dirs.Data, "generated", cmp.Or(o.Ecosystem, "r"), s.Name, safe(o.Version), safe(o.Recipe), s.Name)
+	return a.generatedPath(s.Name, s.Origin)
+}
+
+// generatedPath is the folder of a skill below the data directory.
+func (a *Author) generatedPath(name string, o skill.Origin) string {
+	return filepath.Join(a.Scope.Dirs.Data, "generated", cmp.Or(o.Ecosystem, "r"), name, safe(o.Version), safe(o.Recipe), name)
 }
 
 // safe is text of a package as one name of a folder.
@@ -227,12 +118,16 @@ func (a *Author) putSkill(s *skillify.Skill, out Skillified, dry bool) (Skillifi
 		now, err := trees.Read(scope.FilesIn(out.Path))
 		if err == nil && maps.EqualFunc(now, treeOf(s), func(a, b trees.File) bool { return a.Kind == b.Kind && bytes.Equal(a.Data, b.Data) }) {
 			out.State = "unchanged"
+			if !dry {
+				a.keepBase(s)
+			}
 			return out, nil
 		}
 	}
 	switch {
 	case there:
-		return Skillified{}, diag.New(diag.Refused, "exists", "%s is there and holds something else", a.Scope.Short(out.Path)).Hint("name another folder: -o DIR")
+		return Skillified{}, diag.New(diag.Refused, "exists", "%s is there and holds something else", a.Scope.Short(out.Path)).
+			Hint("if it was made of this package: skl skillify --update %s", diag.Quote(a.Scope.Short(out.Path))).Hint("else name another folder: -o DIR")
 	case dry:
 		out.State = "would_write"
 		return out, nil
@@ -245,6 +140,7 @@ func (a *Author) putSkill(s *skillify.Skill, out Skillified, dry bool) (Skillifi
 	if err := writeFolder(at, out.Path, s.Files); err != nil {
 		return Skillified{}, err
 	}
+	a.keepBase(s)
 	out.State = "written"
 	return out, nil
 }
@@ -285,7 +181,11 @@ func writeFolder(at *within.Dir, dir string, files []skillify.File) error {
 		if _, err := at.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := at.Create(name, f.Data, 0o644); err != nil {
+		perm := fs.FileMode(0o644)
+		if f.Executable {
+			perm = 0o755
+		}
+		if err := at.Create(name, f.Data, perm); err != nil {
 			return err
 		}
 	}

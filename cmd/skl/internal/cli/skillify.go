@@ -14,17 +14,33 @@ import (
 )
 
 func skillifyCommand() command {
-	return command{name: "skillify", args: "PACKAGE", group: "Author", usage: "make a skill of the documentation of a package of R, Go or npm", output: author.Skillified{}, complete: "dir",
-		example: "skl skillify r:jsonlite\nskl skillify go:example.com/acme/queue\nskl skillify npm:@acme/queue\nskl skillify ./jsonlite -o skills",
+	return command{name: "skillify", args: "PACKAGE|SKILL…", group: "Author", usage: "make a skill of the documentation of a package of R, Go or npm", output: author.Skillified{}, complete: "dir",
+		example: "skl skillify r:jsonlite\nskl skillify go:example.com/acme/queue\nskl skillify npm:@acme/queue\nskl skillify ./jsonlite -o skills\nskl skillify --check\nskl skillify --update skills/jsonlite --merge",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the skill's folder to `DIR`; without it, below the data directory"},
 			&cli.StringFlag{Name: "encoding", Usage: "`WHERE` the keys of corteza.skill/v1 stand: metadata, or top", Value: "metadata"},
+			&cli.BoolFlag{Name: "check", Usage: "compare skills that were made, all that are here if none is named, with the packages that are installed; exit 3 if one is behind"},
+			&cli.BoolFlag{Name: "update", Usage: "bring a skill that was made to what its package says now, and show what changes"},
+			&cli.BoolFlag{Name: "merge", Usage: "with --update: keep what a person changed"},
+			&cli.StringFlag{Name: "from", Usage: "with --check or --update: the `PACKAGE` to compare with, where it is not the installed one"},
 			dryRunFlag(),
 		},
 		run: runSkillify}
 }
 
 func runSkillify(ctx context.Context, w *world, c *cli.Context) error {
+	switch check, update := c.Bool("check"), c.Bool("update"); {
+	case check && update:
+		return diag.New(diag.Misuse, "usage", "--check changes nothing, --update does: choose one")
+	case (check || update) && (c.IsSet("output") || c.IsSet("encoding")):
+		return diag.New(diag.Misuse, "usage", "-o and --encoding are for a new skill; one that was made stays where and as it is").Hint("skl skillify PACKAGE -o DIR")
+	case !update && c.Bool("merge"), !check && !update && c.IsSet("from"), check && c.Bool("dry-run"):
+		return diag.New(diag.Misuse, "usage", "--merge is for --update, --from for --check and --update, --dry-run for what writes")
+	case check:
+		return w.skillifyCheck(ctx, c)
+	case update:
+		return w.skillifyUpdate(ctx, c)
+	}
 	if c.Args().Len() != 1 {
 		return diag.New(diag.Misuse, "usage", "skillify takes one package").Hint("skl skillify r:NAME    skl skillify go:MODULE    skl skillify npm:NAME    skl skillify ./DIR")
 	}

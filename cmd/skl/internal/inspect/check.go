@@ -20,7 +20,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, asks, blocked, signatures, policy, links, off, git, portable, needs, budget, conflicts, audit, permissions, accepted, trust
+	Check  string   `json:"check"` // lock, verify, asks, blocked, signatures, policy, links, off, git, portable, made, needs, budget, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold
@@ -32,6 +32,18 @@ type Checked struct {
 	Checks []CheckItem `json:"checks"`
 
 	Refused string `json:"-"` // the code of what is not only unmet but refused, "" if nothing is
+}
+
+// behind are the skills that were made of packages which moved on. That is no fault of what is installed: skl skillify --check holds it.
+func (in *Inspector) behind(l *lock.Lock) CheckItem {
+	item := CheckItem{Check: "made", OK: true}
+	for i := range l.Skills {
+		if b := apply.SourceChanged(in.Applier, &l.Skills[i], true); b.Why != "" {
+			item.Detail = append(item.Detail, l.Skills[i].Name+": "+b.Why)
+			item.Mend = apply.AddMend(item.Mend, b.Mend)
+		}
+	}
+	return item
 }
 
 func (c *Checked) add(name string, detail []string, mends ...string) {
@@ -126,6 +138,9 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 	}
 	if far := in.unportable(); len(far.Detail) > 0 {
 		out.Checks = append(out.Checks, far)
+	}
+	if made := in.behind(f.Lock); len(made.Detail) > 0 {
+		out.Checks = append(out.Checks, made)
 	}
 	in.needs(f, l, &out)
 	if lines := BudgetLines(l); budget {
@@ -434,8 +449,9 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	s := Status{Scope: string(in.Applier.Scope.Kind), Base: in.Applier.Scope.Base, Root: in.Applier.Scope.Site.Home(""), Hosts: append([]string{}, in.Applier.Scope.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
 		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Links: []string{}, Conflicts: []string{}}
 	for _, locked := range f.Lock.Skills {
-		if changed := apply.SourceChanged(in.Applier, locked.Name); changed != "" {
-			s.Sources = append(s.Sources, locked.Name+": "+changed)
+		if b := apply.SourceChanged(in.Applier, &locked, false); b.Why != "" {
+			s.Sources = append(s.Sources, locked.Name+": "+b.Why)
+			s.Mend = apply.AddMend(s.Mend, b.Mend)
 		}
 		s.Roots = append(s.Roots, in.Applier.Scope.Site.Home(locked.Name))
 	}

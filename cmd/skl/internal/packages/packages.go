@@ -1,0 +1,146 @@
+// Package packages opens the language packages that skills are made of, where they lie on this machine, and reads what they say of
+// themselves. Nothing of a package runs, and nothing is fetched.
+package packages
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/runtime/needs"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/pkgdoc"
+	"github.com/skl-project/skl/spec/pkgdoc/gopkg"
+	"github.com/skl-project/skl/spec/pkgdoc/npmpkg"
+	"github.com/skl-project/skl/spec/pkgdoc/rpkg"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// Forms are the ways to name a package.
+const Forms = "skl skillify r:NAME, of a package of R that is installed    skl skillify go:MODULE    skl skillify npm:NAME    skl skillify ./DIR, of sources"
+
+// A Source is the files of a package.
+type Source struct {
+	From    string // its folder or archive
+	name    string // as a person named it
+	files   fs.FS
+	version string // as who keeps it says: a Go module does not
+}
+
+// places are the ecosystems whose installed packages are found by name.
+var places = map[string]struct{ name, who string }{"r": {"package of R", "R"}, "go": {"module of Go", "the go command"}, "npm": {"package of npm", "Node"}}
+
+// Open opens what a person means by a package: an installed one, a folder or an archive.
+func Open(sc *scope.Scope, name string) (*Source, error) {
+	kind, pkg, named := strings.Cut(name, ":")
+	src := &Source{name: name}
+	switch {
+	case named && places[kind].name != "":
+		module, version := pkg, ""
+		if at := strings.LastIndexByte(pkg, '@'); at > 0 && kind == "go" {
+			module, version = pkg[:at], pkg[at+1:]
+		}
+		at := sc.Packages(sc.Cwd)
+		if src.From = at.At(skill.Dependency{Name: module, Version: version, Ecosystem: kind}); src.From == "" {
+			return nil, diag.New(diag.Unmet, "no_package", "there is no %s called %s here", places[kind].name, diag.Printable(pkg)).
+				Hint("it is looked for where %s looks, and in %s; the folder of its sources works too", places[kind].who, needs.Variable(kind))
+		}
+	case named && !scope.Exists(scope.Absolute(sc.Cwd, name)):
+		return nil, diag.New(diag.Misuse, "usage", "%s is neither a package that is known nor a folder or archive", diag.Printable(name)).Hint("%s", Forms)
+	default:
+		src.From = scope.Absolute(sc.Cwd, name)
+	}
+	info, err := os.Stat(src.From)
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder or archive", diag.Printable(name)).Hint("%s", Forms)
+	}
+	if _, version, _ := strings.Cut(filepath.Base(src.From), "@"); semver.IsValid(version) {
+		src.version = version
+	}
+	switch {
+	case info.IsDir():
+		src.files = scope.FilesIn(src.From)
+		return src, nil
+	case !info.Mode().IsRegular():
+		return nil, noArchive(src.From)
+	}
+	src.files, err = unpacked(src.From)
+	return src, err
+}
+
+// errUnknown is that of a folder that is a package of no ecosystem.
+var errUnknown = errors.New("it is a package of neither R, Go nor npm: there is no DESCRIPTION, no go.mod and no package.json")
+
+// Read reads a package as what its files say that it is.
+func (s *Source) Read() (*pkgdoc.Package, error) {
+	p, err := s.read()
+	if err == nil {
+		return p, nil
+	}
+	e := diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(s.name), err)
+	if errors.Is(err, errUnknown) {
+		e = e.Hint("%s", Forms)
+	}
+	return nil, e
+}
+
+func (s *Source) read() (*pkgdoc.Package, error) {
+	switch in := (pkgdoc.Files{FS: s.files}); {
+	case in.Has("DESCRIPTION"):
+		return rpkg.Read(s.files)
+	case in.Has("go.mod"):
+		return gopkg.Read(s.files, cmp.Or(s.version, "devel"))
+	case in.Has("package.json"):
+		return npmpkg.Read(s.files)
+	}
+	return nil, errUnknown
+}
+
+// unpacked is an archive in memory.
+func unpacked(file string) (bundle.Memory, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 512)
+	n, _ := f.ReadAt(head, 0)
+	format := bundle.Detect(head[:n])
+	if format == "" {
+		return nil, noArchive(file)
+	}
+	sink := memorySink{files: bundle.Memory{}}
+	if _, err := bundle.Unpack(f, info.Size(), format, sink); err != nil {
+		return nil, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(filepath.Base(file)), err)
+	}
+	return sink.files, nil
+}
+
+func noArchive(file string) error {
+	return diag.New(diag.Misuse, "usage", "%s is no archive that is known: tar.gz, tar and zip are", diag.Printable(filepath.Base(file)))
+}
+
+// memorySink keeps regular files; links are no part of what is read.
+type memorySink struct{ files bundle.Memory }
+
+func (s memorySink) File(name string, executable bool, _ int64, r io.Reader) error {
+	data, err := io.ReadAll(r)
+	if err == nil {
+		s.files[name] = bundle.MemoryFile{Data: data, Executable: executable}
+	}
+	return err
+}
+
+func (memorySink) Link(string, string) error { return nil }
