@@ -207,10 +207,9 @@ func Stamp(doc *skill.Document) (o *skill.Origin, byHand bool) {
 	return o, doc.V1.DerivedFrom != nil
 }
 
-// Key names a stamp: the same one for the same package, version, files and recipe.
-func Key(o skill.Origin) string {
+// Key names a stamp, by its keys as SKILL.md has them: the same one for the same package, version, files and recipe.
+func Key(values map[string]string) string {
 	var w strings.Builder
-	values := o.Map()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		w.WriteString(key + "\x00" + values[key] + "\x00")
 	}

@@ -190,7 +190,7 @@ func holds(t *testing.T, name string, ours map[string][]byte, base, now *Skill, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, byHand := Stamp(doc); o == nil || !byHand || Key(*o) != Key(now.Origin) {
+		if o, byHand := Stamp(doc); o == nil || !byHand || Key(o.Map()) != Key(now.Origin.Map()) {
 			t.Errorf("%s: the stamp is %v, by hand %v", name, o, byHand)
 		}
 		again := MergeWith(&Base{mustIndex(t, now), now.All()}, m.Files, now.All(), "queue")

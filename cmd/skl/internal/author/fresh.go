@@ -254,7 +254,7 @@ func (a *Author) compare(ctx context.Context, m *madeSkill, from, version string
 
 // baseDir is where what was made with a stamp is kept.
 func (a *Author) baseDir(o skill.Origin) string {
-	return filepath.Join(a.Scope.Dirs.Cache, "made", skillify.Key(o))
+	return packages.MadeDir(a.Scope, o.Map())
 }
 
 // baseOf is what was made before a person edited it: from the cache, else what its index says.
@@ -290,6 +290,9 @@ func (a *Author) keepBase(s *skillify.Skill) {
 	if err == nil {
 		defer at.Close()
 		err = writeFolder(at, dir, s.Files)
+	}
+	if err == nil {
+		err = packages.NoteMade(a.Scope, s.Origin.Map())
 	}
 	if err != nil && !scope.Exists(dir) {
 		a.Scope.Tell.Note("what was made is not kept for a later merge: %s", diag.Printable(err.Error()))

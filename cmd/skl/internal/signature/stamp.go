@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/packages"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/attest"
@@ -45,10 +46,13 @@ func entryFor(locks []*lock.Lock, name string, r roots.Receipt) *lock.Skill {
 }
 
 // stands says who stands for the release s, of which this machine compared the files: a signer that it verified, or the log of a registry
-// of the configuration. "" is nobody. No network is asked.
+// of the configuration; or that the skill was made of a package here, with the same bytes. "" is nobody. No network is asked.
 func (a *Judge) stands(s *lock.Skill, is roots.Signature) string {
 	if is.State == string(attest.Verified) {
 		return "signed by " + is.Signer
+	}
+	if s.Source == "local" {
+		return packages.MadeHere(a.scope, s.Tree, s.GeneratedFrom)
 	}
 	if s.Source != "registry" || s.Log == nil || !a.scope.HasRegistry(s.URL) {
 		return ""
