@@ -172,6 +172,8 @@ var outsideScopes = map[string]string{
 	"install/roots/search.go search":                 "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/inspect.go Receipts":              "behind checkState, which refuses a .skl that is a link",
 	"install/roots/stat_windows.go readFile":         "opens no link: see stat_unix.go",
+	"internal/packages/made.go MadeHere":             "the user's cache",
+	"internal/packages/made.go NoteMade":             "the user's cache",
 	"internal/packages/packages.go Open":             "a package that a person names: an installed one, a folder or an archive",
 	"internal/packages/packages.go unpacked":         "an archive that a person names",
 	"internal/author/author.go writeArchive":         "a file that the user names on the command line",

@@ -63,3 +63,45 @@ func TestGoVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestLocked reads what locks say of packages; one that is damaged says nothing.
+func TestLocked(t *testing.T) {
+	top := t.TempDir()
+	for name, text := range map[string]string{
+		"work/package-lock.json": `{"lockfileVersion":3,"packages":{"":{"name":"x"},"node_modules/@a/b":{"version":"2.1.0","integrity":"sha512-abc=="}}}`,
+		"work/go.mod":            "module m\n\nrequire example.com/A v1.9.0\n",
+		"work/go.sum":            "example.com/A v1.9.0 h1:aaa=\nexample.com/A v1.9.0/go.mod h1:bbb=\nexample.com/A v2.0.0 h1:ccc=\n",
+		"work/renv.lock":         `{"R":{"Version":"4.2"},"Packages":{"glue":{"Package":"glue","Version":"1.6.2"}}}`,
+		"bad/package-lock.json":  `{"packages":[`,
+		"odd/package-lock.json":  `{"packages":{"node_modules/c":{"version":"1","integrity":"sha512-a\u202e"}}}`,
+		"bad/renv.lock":          `[]`,
+	} {
+		name = filepath.Join(top, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		dir, ecosystem, name, version string
+		want                          needs.Locked
+	}{
+		{"work", "npm", "@a/b", "", needs.Locked{Version: "2.1.0", Integrity: "sha512-abc==", File: "package-lock.json"}},
+		{"work", "npm", "b", "", needs.Locked{File: "package-lock.json"}},
+		{"work", "go", "example.com/A", "", needs.Locked{Version: "1.9.0", Integrity: "h1:aaa=", File: "go.sum"}},
+		{"work", "go", "example.com/A", "v2.0.0", needs.Locked{Version: "2.0.0", Integrity: "h1:ccc=", File: "go.sum"}},
+		{"work", "go", "example.com/B", "", needs.Locked{}},
+		{"work", "r", "glue", "", needs.Locked{Version: "1.6.2", File: "renv.lock"}},
+		{"bad", "npm", "@a/b", "", needs.Locked{File: "package-lock.json"}},
+		{"odd", "npm", "c", "", needs.Locked{Version: "1", File: "package-lock.json"}},
+		{"bad", "r", "glue", "", needs.Locked{File: "renv.lock"}},
+		{"work", "pypi", "x", "", needs.Locked{}},
+	} {
+		p := needs.Places{Dirs: []string{filepath.Join(top, c.dir)}, Getenv: func(string) string { return "" }}
+		if got := p.Locked(skill.Dependency{Name: c.name, Version: c.version, Ecosystem: c.ecosystem}); got != c.want {
+			t.Errorf("%s %s@%s in %s: %+v, want %+v", c.ecosystem, c.name, c.version, c.dir, got, c.want)
+		}
+	}
+}

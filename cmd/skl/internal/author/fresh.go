@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author/skillify"
+	"github.com/skl-project/skl/runtime/needs"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -36,7 +37,9 @@ type Fresh struct {
 	Package   string `json:"package"`
 	ByHand    bool   `json:"by_hand"` // its stamp says that a person edited it
 	skillify.Freshness
-	Why string `json:"why,omitempty"` // of a state that could not be found out whole
+	Why     string `json:"why,omitempty"` // of a state that could not be found out whole, and what a lock says besides
+	NotHere bool   `json:"not_here"`      // the package is not installed; a lock may name it
+	Lost    bool   `json:"lost"`          // what was made cannot be told from what a person changed
 }
 
 // Types of what is compared and merged.
@@ -57,9 +60,6 @@ func (f *Fresh) Words() string {
 	}
 	return words
 }
-
-// Gone reports whether the package is not here.
-func (f *Fresh) Gone() bool { return f.State == skillify.Missing }
 
 // Holds reports whether there is nothing to do.
 func (f *Fresh) Holds() bool { return f.State == skillify.Current }
@@ -223,7 +223,8 @@ func (a *Author) madeSkills(ctx context.Context) (out []*madeSkill, err error) {
 func (a *Author) compare(ctx context.Context, m *madeSkill, from, version string) (*skillify.Skill, error) {
 	src, err := packages.Open(a.Scope, cmp.Or(from, m.origin.Ecosystem+":"+m.origin.Package))
 	if from == "" && errors.Is(err, diag.Code("no_package")) {
-		m.fresh.State, m.fresh.Why = skillify.Missing, err.Error()
+		m.fresh.State, m.fresh.Why, m.fresh.NotHere = skillify.Missing, err.Error(), true
+		m.byLock(packages.Locked(a.Scope, m.origin.Ecosystem, m.origin.Package))
 		if m.base != nil {
 			m.fresh.Edited = append(m.fresh.Edited, m.base.Index.Edited(m.files)...)
 		}
@@ -242,14 +243,33 @@ func (a *Author) compare(ctx context.Context, m *madeSkill, from, version string
 	}
 	if m.base == nil {
 		m.fresh.To, m.fresh.Drift = p.Version, skillify.Drift(p.Ecosystem, m.origin.Version, p.Version)
-		m.fresh.State, m.fresh.Why = skillify.Edited, m.lost.Error()
+		m.fresh.State, m.fresh.Why, m.fresh.Lost = skillify.Edited, m.lost.Error(), true
 		if m.fresh.Drift != "" {
 			m.fresh.State = skillify.Moved
 		}
 		return now, nil
 	}
+	m.fresh.Why = src.Beside(p.Version)
 	m.fresh.Freshness, err = skillify.Compare(m.base.Index, m.origin, m.byHand, m.files, now)
 	return now, err
+}
+
+// byLock compares with what the lock of a project says of a package that is not installed.
+func (m *madeSkill) byLock(l needs.Locked) {
+	f := &m.fresh
+	if l.Version == "" {
+		return
+	}
+	f.To, f.Drift, f.State = l.Version, skillify.Drift(m.origin.Ecosystem, m.origin.Version, l.Version), skillify.Current
+	f.Why = l.File + " names " + diag.Printable(l.Version) + "; the package is not installed, so its files are not compared"
+	switch {
+	case f.Drift != "":
+		f.State = skillify.Moved
+	case l.Integrity != "" && m.origin.Integrity == l.Integrity:
+		f.Why = ""
+	case l.Integrity != "" && m.origin.Integrity != "":
+		f.State, f.Why = skillify.Source, l.File+" names other bytes of that version"
+	}
 }
 
 // baseDir is where what was made with a stamp is kept.

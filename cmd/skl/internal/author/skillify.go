@@ -72,6 +72,7 @@ func made(ctx context.Context, src *packages.Source, o skillify.Options) (*skill
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Integrity = src.Integrity(p.Version)
 	s, err := skillify.Make(p, o)
 	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
 		err = diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(src.From, filepath.FromSlash(own.Skills[0]))))

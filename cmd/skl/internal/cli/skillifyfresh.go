@@ -59,8 +59,8 @@ func (w *world) sayFresh(say *report.Text, f *author.Fresh) {
 	}
 	sayPlaces(say, "edited", f.Edited)
 	switch {
-	case f.Holds() || f.Gone():
-	case f.Why != "":
+	case f.Holds() || f.NotHere:
+	case f.Lost:
 		say.Hint("make it anew beside it: skl skillify %s -o DIR", diag.Quote(f.Ecosystem+":"+f.Package))
 	case len(f.Edited) > 0:
 		say.Hint("skl skillify --update --merge %s", diag.Quote(at))

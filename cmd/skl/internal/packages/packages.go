@@ -33,6 +33,7 @@ type Source struct {
 	name    string // as a person named it
 	files   fs.FS
 	version string // as who keeps it says: a Go module does not
+	locked  needs.Locked
 }
 
 // places are the ecosystems whose installed packages are found by name.
@@ -48,8 +49,9 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 		if at := strings.LastIndexByte(pkg, '@'); at > 0 && kind == "go" {
 			module, version = pkg[:at], pkg[at+1:]
 		}
-		at := sc.Packages(sc.Cwd)
-		if src.From = at.At(skill.Dependency{Name: module, Version: version, Ecosystem: kind}); src.From == "" {
+		at, want := sc.Packages(sc.Cwd), skill.Dependency{Name: module, Version: version, Ecosystem: kind}
+		src.locked = at.Locked(want)
+		if src.From = at.At(want); src.From == "" {
 			return nil, diag.New(diag.Unmet, "no_package", "there is no %s called %s here", places[kind].name, diag.Printable(pkg)).
 				Hint("it is looked for where %s looks, and in %s; the folder of its sources works too", places[kind].who, needs.Variable(kind))
 		}
@@ -74,6 +76,28 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 	}
 	src.files, err = unpacked(src.From)
 	return src, err
+}
+
+// Integrity is what the lock of a project says of the bytes of a package that was opened by its name; "" if it says nothing, or something of
+// another version.
+func (s *Source) Integrity(version string) string {
+	if s.locked.Version != strings.TrimPrefix(version, "v") {
+		return ""
+	}
+	return s.locked.Integrity
+}
+
+// Beside says that the lock of a project names another version than the one that is here; "" if it does not.
+func (s *Source) Beside(version string) string {
+	if v := s.locked.Version; v != "" && v != strings.TrimPrefix(version, "v") {
+		return s.locked.File + " names " + diag.Printable(v) + ", and " + diag.Printable(version) + " is installed"
+	}
+	return ""
+}
+
+// Locked is what the lock of a project says of a package.
+func Locked(sc *scope.Scope, ecosystem, name string) needs.Locked {
+	return sc.Packages(sc.Cwd).Locked(skill.Dependency{Name: name, Ecosystem: ecosystem})
 }
 
 // errUnknown is that of a folder that is a package of no ecosystem.
