@@ -20,6 +20,25 @@ import (
 // language has for them. A guard and compatibility are added, and Rules and Response where
 // there are none. Whatever else the items hold (code, quotes, tables) follows the tree as notes.
 func FromProse(src []byte, name string) ([]byte, []string, error) {
+	out, c, err := fromProse(src, name, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, c.losses, nil
+}
+
+// A writing says how an item is written.
+type writing uint8
+
+const (
+	free    writing = iota // as what it says
+	plain                  // as text for a model, never a branch or question
+	quoted                 // as such text behind words of its own, so that it begins like nothing of the language
+	maxMode = quoted
+)
+
+// fromProse is FromProse with a mode for the items on some lines. Its reader knows what became of them.
+func fromProse(src []byte, name string, mode map[int]writing) ([]byte, *reader, error) {
 	doc, err := skill.Read(src)
 	if err != nil {
 		return nil, nil, err
@@ -30,7 +49,7 @@ func FromProse(src []byte, name string) ([]byte, []string, error) {
 	if len(src) > tree.MaxFileBytes {
 		return nil, nil, diag.New(diag.Unmet, CodeCannot, "%s is larger than the %d bytes that a tree may have", skill.FileName, tree.MaxFileBytes)
 	}
-	c := &reader{paper: newPaper(src), doc: doc}
+	c := &reader{paper: newPaper(src), doc: doc, mode: mode}
 	c.scan()
 	list, ok := c.find()
 	switch {
@@ -41,14 +60,14 @@ func FromProse(src []byte, name string) ([]byte, []string, error) {
 			Hint("write its steps as a numbered list below a heading \"## Steps\"")
 	}
 	items := c.items(list)
-	c.out = append(c.out, "* "+label(name))
+	c.out, c.from = append(c.out, "* "+label(name)), append(c.from, 0)
 	c.nodes(items, "  ")
 	edits := append(c.section(list), c.around()...)
 	out := skill.Apply(src, edits)
 	if err := c.proved(out); err != nil {
 		return nil, nil, err
 	}
-	return out, c.losses, nil
+	return out, c, nil
 }
 
 func label(name string) string {
@@ -65,7 +84,11 @@ type reader struct {
 	kinds   []lineKind // by line number
 	heads   []int      // lines of headings
 	hasTree bool
+	open    bool     // a fence or comment that nothing closes runs to the end of the file
 	out     []string // lines of the tree
+	from    []int    // the line of the item that each was made of
+	at      int      // the line of the item that is written
+	mode    map[int]writing
 	notes   []string // lines that follow it
 	losses  []string
 }
@@ -77,6 +100,7 @@ const (
 	emptyLine
 	headLine
 	codeLine
+	hiddenLine // of an HTML comment
 	ruleLine
 )
 
@@ -103,7 +127,7 @@ func (c *reader) scan() {
 		run := len(text) - len(strings.TrimLeft(text, "`~"))
 		switch {
 		case comment:
-			c.kinds[n], comment = codeLine, !strings.Contains(text, "-->")
+			c.kinds[n], comment = hiddenLine, !strings.Contains(text, "-->")
 		case fence != "":
 			c.kinds[n] = codeLine
 			if strings.HasPrefix(text, fence) && strings.Trim(text, fence[:1]) == "" {
@@ -117,7 +141,7 @@ func (c *reader) scan() {
 				fence, c.kinds[n] = "", textLine
 			}
 		case strings.HasPrefix(text, "<!--"):
-			c.kinds[n], comment = codeLine, !strings.Contains(text[4:], "-->")
+			c.kinds[n], comment = hiddenLine, !strings.Contains(text[4:], "-->")
 		case headLevel(l) > 0:
 			c.kinds[n] = headLine
 			c.heads = append(c.heads, n)
@@ -126,6 +150,7 @@ func (c *reader) scan() {
 			c.kinds[n] = ruleLine
 		}
 	}
+	c.open = comment || fence != ""
 }
 
 func headLevel(l string) int {
@@ -215,7 +240,7 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 	l.head = head
 	col := 0
 	for n := head + 1; n < end; n++ {
-		if c.kinds[n] == codeLine {
+		if c.kinds[n] == codeLine || c.kinds[n] == hiddenLine {
 			continue
 		}
 		at, text, number := marker(c.line(n))
@@ -265,7 +290,7 @@ func (c *reader) items(l listing) []*item {
 		text := c.line(n)
 		col, at, _ := marker(text)
 		trimmed := strings.TrimSpace(text)
-		foreign := c.kinds[n] == codeLine || c.kinds[n] == textLine && at == 0 && strings.ContainsAny(trimmed[:1], ">|")
+		foreign := c.kinds[n] == codeLine || c.kinds[n] == hiddenLine || c.kinds[n] == textLine && at == 0 && strings.ContainsAny(trimmed[:1], ">|")
 		switch {
 		case foreign:
 			if !moved && last != nil {
@@ -335,7 +360,10 @@ func (c *reader) section(l listing) (edits []diag.Fix) {
 	for n := l.last + 1; n <= c.lastLine() && c.kinds[n] != headLine; n++ {
 		follows = follows || c.kinds[n] != emptyLine && c.kinds[n] != ruleLine
 	}
-	if len(c.notes) > 0 || follows {
+	if c.open { // a section at the end would be part of the block
+		text += strings.ReplaceAll(c.tail(), "\n", c.nl)
+	}
+	if len(c.notes) > 0 || follows || c.open {
 		text += c.nl + "## Notes" + c.nl + c.text(c.notes)
 	}
 	return append(edits, diag.Fix{Start: c.start(l.first), End: c.start(l.last + 1), Text: text})
@@ -357,16 +385,10 @@ func (c *reader) around() (edits []diag.Fix) {
 	if fix, ok := c.compatibility(); ok {
 		edits = append(edits, fix)
 	}
-	tail := ""
-	if !c.hasSection("Rules") {
-		tail += "\n## Rules\n\n- Do only what the tree says.\n"
-		c.lose(0, "write the rules that hold for every step below \"## Rules\"")
+	if c.open {
+		return edits
 	}
-	if !c.hasSection("Response") {
-		tail += "\n## Response: summary\n"
-		c.lose(0, "name what the skill answers in the heading \"## Response\"")
-	}
-	if tail != "" {
+	if tail := c.tail(); tail != "" {
 		if len(c.src) > 0 && c.src[len(c.src)-1] != '\n' {
 			tail = "\n" + tail
 		}
@@ -375,9 +397,23 @@ func (c *reader) around() (edits []diag.Fix) {
 	return edits
 }
 
+// tail are the sections Rules and Response, where they are missing.
+func (c *reader) tail() (text string) {
+	if !c.hasSection("Rules") {
+		text += "\n## Rules\n\n- Do only what the tree says.\n"
+		c.lose(0, "write the rules that hold for every step below \"## Rules\"")
+	}
+	if !c.hasSection("Response") {
+		text += "\n## Response: summary\n"
+		c.lose(0, "name what the skill answers in the heading \"## Response\"")
+	}
+	return text
+}
+
 func (c *reader) hasSection(title string) bool {
 	return slices.ContainsFunc(c.heads, func(n int) bool {
-		return headLevel(c.line(n)) == 2 && strings.HasPrefix(headText(c.line(n)), title)
+		text := headText(c.line(n))
+		return headLevel(c.line(n)) == 2 && (text == title || title == "Response" && strings.HasPrefix(text, title))
 	})
 }
 

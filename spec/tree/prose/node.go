@@ -14,12 +14,19 @@ func (c *reader) nodes(items []*item, indent string) {
 	}
 }
 
-func (c *reader) put(indent, text string) { c.out = append(c.out, indent+"* "+text) }
+func (c *reader) put(indent, text string) {
+	c.out, c.from = append(c.out, indent+"* "+text), append(c.from, c.at)
+}
 
 // node writes one item; it reports whether an ELSE may follow.
 func (c *reader) node(it *item, indent string, chain bool) bool {
 	text, below := it.text, indent+"  "
 	lower := strings.ToLower(text)
+	c.at = it.line
+	if c.mode[it.line] != free {
+		c.leaf(it, indent)
+		return false
+	}
 	branch := func(head, body string) {
 		c.put(indent, head)
 		if body != "" {
@@ -77,9 +84,9 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 // condition cuts "X: Y", "X, then Y" or "X, Y" at the colon or comma that ends X.
 func (c *reader) condition(s string) (cond, body string, sure bool) {
 	sure = true
-	at := free(s, ':')
+	at := outside(s, ':')
 	if at < 0 {
-		at, sure = free(s, ','), false
+		at, sure = outside(s, ','), false
 		if then := strings.Index(s, ", then "); then >= 0 {
 			at, sure = then, true
 		}
@@ -99,8 +106,8 @@ func (c *reader) condition(s string) (cond, body string, sure bool) {
 	return cond, body, sure
 }
 
-// free finds mark outside quotes, backticks and parentheses, before a blank or the end; -1 for none.
-func free(s string, mark byte) int {
+// outside finds mark outside quotes, backticks and parentheses, before a blank or the end; -1 for none.
+func outside(s string, mark byte) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(s); i++ {
 		switch ch := s[i]; {
@@ -155,7 +162,12 @@ func (c *reader) leaf(it *item, indent string) {
 	text := strings.TrimSpace(it.text)
 	lower := strings.ToLower(text)
 	kids := it.kids
+	c.at = it.line
 	switch {
+	case c.mode[it.line] == quoted:
+		text = "Do: " + unmarked(text)
+	case c.mode[it.line] == plain && text != "":
+		text = c.prose(it)
 	case text == "":
 		text = "…"
 		c.lose(it.line, "an empty step")
@@ -176,7 +188,7 @@ func (c *reader) leaf(it *item, indent string) {
 		return
 	case strings.HasPrefix(lower, "show the plan") || strings.HasPrefix(lower, "show a plan") || strings.HasPrefix(lower, "show plan"):
 		fields := "plan"
-		if at := free(text, ':'); at >= 0 {
+		if at := outside(text, ':'); at >= 0 {
 			fields = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(text[at+1:]), "."), ", ", " | ")
 		} else {
 			c.lose(it.line, "name the fields of the plan")
@@ -190,6 +202,11 @@ func (c *reader) leaf(it *item, indent string) {
 	}
 	c.put(indent, text)
 	c.nodes(kids, indent+"  ")
+}
+
+// unmarked takes operators out of a text, also where backticks hide them.
+func unmarked(text string) string {
+	return strings.NewReplacer("<<", "< <", ">>", "> >", "`", "", "|", "/").Replace(text)
 }
 
 // prose writes text that is for the model, so that it is not read as anything else.

@@ -1,0 +1,257 @@
+package prose
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
+)
+
+// A File is one that a conversion adds to a skill. Its path is inside the skill, and was free before.
+type File struct{ Name, Text string }
+
+// A Conversion is a skill with a tree: its SKILL.md, the files that it reads besides, and what a person should look at.
+type Conversion struct {
+	Source []byte
+	Files  []File
+	Losses []string
+}
+
+// maxConversions bounds how often a skill is written again because lint refuses what was written: each time an item
+// that is refused is written plainer, and there are two plainer ways.
+const maxConversions = 4
+
+// ToTree is [FromProse] for a whole skill, whose files are fsys: code, tables and data, which no SKILL.md with a tree
+// may hold, move to files in references, which the tree reads first. Keys of hosts move below metadata, and the
+// manifest is written. An item that lint refuses as a branch or question stays a step of text, whole.
+func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
+	mode := map[int]writing{}
+	for pass := 0; ; pass++ {
+		out, c, err := fromProse(src, name, mode)
+		if err != nil {
+			return Conversion{}, err
+		}
+		conv := Conversion{Source: out, Losses: c.losses}
+		conv.move(fsys)
+		found := conv.mend(fsys, name)
+		if pass == maxConversions || !c.plainer(mode, conv.Source, found) {
+			return conv, nil
+		}
+	}
+}
+
+// plainer makes the items plainer that findings refuse, and reports whether there were any. src is what the findings are of.
+func (c *reader) plainer(mode map[int]writing, src []byte, found []diag.Finding) (again bool) {
+	first := 0
+	if i := bytes.Index(src, []byte("## Tree"+c.nl)); i >= 0 {
+		first = bytes.Count(src[:i], []byte("\n")) + 1
+	}
+	lines := strings.Split(string(src), "\n")
+	top := c.out[0]
+	for first < len(lines) && strings.TrimRight(lines[first], "\r") != top {
+		first++
+	}
+	first++ // of the label
+	reads := first
+	for reads < len(lines) && strings.HasPrefix(lines[reads], readLine) {
+		reads++
+	}
+	for _, f := range found {
+		i := f.Line - reads
+		if f.Severity != diag.SeverityError || f.File != skill.FileName || i < 1 || i >= len(c.from) {
+			continue
+		}
+		if f.Rule == check.Chain {
+			i = c.opener(i)
+		}
+		if at := c.from[i]; mode[at] < maxMode {
+			mode[at]++
+			again = true
+		}
+	}
+	return again
+}
+
+// opener is the line of the tree that is refused where something stands below it: of a line in a branch the line itself.
+func (c *reader) opener(i int) int {
+	for j := i - 1; j > 0; j-- {
+		if indentOf(c.out[j]) >= indentOf(c.out[i]) {
+			continue
+		}
+		word, _, _ := strings.Cut(strings.TrimLeft(c.out[j], " *"), " ")
+		if _, primitive := tree.Primitive(word); primitive {
+			return i
+		}
+		return j
+	}
+	return i
+}
+
+// mend applies what lint can mend outside of the steps, and returns what is left.
+func (conv *Conversion) mend(fsys fs.FS, name string) (found []diag.Finding) {
+	conv.moveKeys()
+	for range maxConversions {
+		s, err := tree.Load(conv.over(fsys), name)
+		if err != nil {
+			return nil
+		}
+		found = check.Check(s)
+		var fixes []diag.Fix
+		for _, f := range found {
+			switch {
+			case f.File != skill.FileName:
+			case f.Rule == check.NearTree && f.Fix == nil:
+				fixes = append(fixes, conv.unhead(f.Line)...)
+			case f.Fix != nil && outsideSteps(f.Rule):
+				fixes = append(fixes, *f.Fix)
+			}
+		}
+		if len(fixes) == 0 {
+			return found
+		}
+		conv.Source = skill.Apply(conv.Source, fixes)
+	}
+	return found
+}
+
+// outsideSteps reports whether a rule is about the frontmatter, the guard or the manifest.
+func outsideSteps(rule string) bool {
+	id, _ := strings.CutPrefix(rule, "CNP-")
+	return id != rule && id != "" && strings.IndexByte("FPN", id[0]) >= 0
+}
+
+// unhead writes a heading that could be one of a tree as bold text or, behind the tree, as one that could not.
+func (conv *Conversion) unhead(line int) []diag.Fix {
+	p := newPaper(conv.Source)
+	start, end := p.start(line), p.start(line+1)
+	old := strings.TrimRight(string(conv.Source[start:end]), "\r\n")
+	title := headText(old)
+	if headLevel(old) == 0 || title == "" || strings.HasPrefix(title, notesWord) {
+		return nil
+	}
+	text := "**" + strings.ReplaceAll(title, "*", "") + "**"
+	if bytes.Contains(conv.Source[:start], []byte("## Tree"+p.nl)) { // where text would be a line among the steps
+		text = "## " + notesWord + title
+	}
+	conv.lose("the heading %q is %q now, since it reads like one of a tree", title, text)
+	return []diag.Fix{{Start: start, End: start + len(old), Text: text}}
+}
+
+const notesWord = "Notes: "
+
+func (conv *Conversion) lose(format string, args ...any) {
+	if len(conv.Losses) < maxLosses {
+		conv.Losses = append(conv.Losses, diag.Position{File: skill.FileName}.String()+": "+diag.Printable(fmt.Sprintf(format, args...)))
+	}
+}
+
+// moveKeys moves the keys of hosts below metadata. Those that keep a skill from a model stay where hosts obey them.
+func (conv *Conversion) moveKeys() {
+	doc, err := skill.Read(conv.Source)
+	if err != nil || doc.V1 != nil {
+		return
+	}
+	var edits []diag.Fix
+	var lines, names []string
+	var meta *skill.Field
+	for i, f := range doc.Fields {
+		if f.KeySpan.Column != 1 {
+			return
+		}
+		if f.Key == "metadata" {
+			meta = &doc.Fields[i]
+		}
+		if _, host := skill.LookupKey(f.Key); !host || obeyed(f) {
+			continue
+		}
+		cut := cutField(conv.Source, f)
+		edits = append(edits, cut)
+		names = append(names, f.Key)
+		for l := range strings.Lines(string(conv.Source[cut.Start:cut.End])) {
+			lines = append(lines, strings.TrimRight(l, "\r\n"))
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	p := newPaper(conv.Source)
+	add, ok := p.below(meta, lines)
+	if !ok {
+		return
+	}
+	if meta == nil { // one edit writes the key where the first of them stood
+		add.Start, add.End = edits[0].Start, edits[0].End
+		edits = edits[1:]
+	}
+	out := skill.Apply(conv.Source, append(edits, add))
+	if after, err := skill.Read(out); err != nil || len(after.Fields) == 0 {
+		return
+	}
+	conv.Source = out
+	conv.lose("moved below metadata, where no host obeys it: %s", strings.Join(names, ", "))
+}
+
+// obeyed reports whether a key restricts who starts a skill, so that moving it would grant more.
+func obeyed(f skill.Field) bool {
+	switch f.Key {
+	case "disable-model-invocation":
+		return !strings.EqualFold(strings.TrimSpace(f.Value.Text), "false")
+	case "user-invocable":
+		return !strings.EqualFold(strings.TrimSpace(f.Value.Text), "true")
+	}
+	return strings.Contains(f.Key, "disallowed")
+}
+
+// below is the edit that writes lines as entries of metadata, which is nil where there is none yet.
+func (p *paper) below(meta *skill.Field, lines []string) (diag.Fix, bool) {
+	indent := "  "
+	at := 0
+	head := "metadata:" + p.nl
+	if meta != nil {
+		if meta.Value.Kind != skill.Map || meta.Value.Style != skill.Lines || len(meta.Value.Fields) == 0 {
+			return diag.Fix{}, false
+		}
+		first := meta.Value.Fields[0].KeySpan
+		at, head = p.start(first.Line), ""
+		if indent = string(p.src[at:first.Start]); strings.Trim(indent, " ") != "" {
+			return diag.Fix{}, false
+		}
+	}
+	for i, l := range lines {
+		if l != "" {
+			lines[i] = indent + l
+		}
+	}
+	return diag.Fix{Start: at, End: at, Text: head + p.text(lines)}, true
+}
+
+// over is fsys with what was written.
+func (conv *Conversion) over(fsys fs.FS) fs.FS {
+	files := written{skill.FileName: conv.Source}
+	for _, f := range conv.Files {
+		files[f.Name] = []byte(f.Text)
+	}
+	if fsys == nil {
+		return files
+	}
+	return layered{files, fsys}
+}
+
+// layered are files above others. Directories are those of the lower ones.
+type layered struct {
+	upper written
+	lower fs.FS
+}
+
+func (l layered) Open(name string) (fs.File, error) {
+	if f, err := l.upper.Open(path.Clean(name)); err == nil {
+		return f, nil
+	}
+	return l.lower.Open(name)
+}

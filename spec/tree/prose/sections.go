@@ -1,0 +1,245 @@
+package prose
+
+import (
+	"bytes"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// readLine begins the line of a step that reads a file which a conversion wrote.
+const readLine = "  * Read `references/"
+
+// maxFiles bounds how many files a conversion writes. What lies beyond stays in SKILL.md.
+const maxFiles = 200
+
+// A region is a part of SKILL.md from a heading to the next one of level 2 or less: lines first up to, not including, end.
+type region struct {
+	first, end int
+	title      string // "" in front of the first heading
+	whole      bool   // it can move as a whole; of others only the blocks of data move
+}
+
+// move takes what lint wants in files of its own out of SKILL.md. A section moves whole, so that code stays with the text
+// about it; of the preamble, Rules and Response only the blocks move. Nothing moves where fsys is nil.
+func (conv *Conversion) move(fsys fs.FS) {
+	doc, err := skill.Read(conv.Source)
+	if fsys == nil || err != nil {
+		return
+	}
+	c := &reader{paper: newPaper(conv.Source), doc: doc}
+	c.scan()
+	m := &mover{reader: c, fsys: fsys, taken: map[string]bool{}}
+	m.keep(1, doc.BodyLine)
+	for _, r := range m.regions() {
+		blocks := m.blocks(r)
+		switch {
+		case r.agent(): // no explorer of a tree is meant
+			m.section(r)
+		case len(blocks) == 0 || len(m.files) == maxFiles:
+			m.keep(r.first, r.end)
+		case r.whole:
+			m.section(r)
+		default:
+			m.parts(r, blocks)
+		}
+	}
+	if len(m.files) == 0 {
+		return
+	}
+	conv.Files = m.files
+	conv.Source = m.withReads()
+	conv.lose("%d parts with code, tables or data are files in references now, which the tree reads first: see which steps need which", len(m.files))
+}
+
+// A mover writes SKILL.md again without its blocks of data.
+type mover struct {
+	*reader
+	fsys  fs.FS
+	taken map[string]bool
+	files []File
+	text  bytes.Buffer
+}
+
+// keep writes lines first up to, not including, end.
+func (m *mover) keep(first, end int) { m.text.Write(m.src[m.start(first):m.start(end)]) }
+
+// regions cuts the body at its headings.
+func (m *mover) regions() (out []region) {
+	r := region{first: m.doc.BodyLine, end: m.lastLine() + 1}
+	for _, n := range m.heads {
+		level, title := headLevel(m.line(n)), headText(m.line(n))
+		if level > 2 && r.title != "Tree" {
+			continue
+		}
+		r.end = n
+		out = append(out, r)
+		fixed := level < 2 || level == 2 && (title == "Tree" || title == "Rules" || strings.HasPrefix(title, "Response"))
+		r = region{first: n, end: m.lastLine() + 1, title: title, whole: !fixed}
+	}
+	return append(out, r)
+}
+
+// A block is lines of code, a table or data, from first up to, not including, end.
+type block struct{ first, end int }
+
+// agent reports whether a region would be read as the Agent section of a tree.
+func (r region) agent() bool { return r.whole && r.title == "Agent" }
+
+// blocks finds the data of a region, as the rule CNP-S04 does.
+func (m *mover) blocks(r region) (out []block) {
+	for n := r.first; n < r.end; n++ {
+		text := strings.TrimSpace(m.line(n))
+		end := n + 1
+		switch {
+		case m.kinds[n] == codeLine:
+			end = m.fenceEnd(n, r.end)
+		case m.kinds[n] == textLine && r.title == "Tree":
+			continue
+		case m.kinds[n] == textLine && (text[0] == '|' && strings.Contains(m.line(end), "--") || text == "{" || text == "[{" || strings.HasPrefix(text, `{"`)):
+			for end < r.end && m.kinds[end] == textLine {
+				end++
+			}
+		default:
+			continue
+		}
+		out = append(out, block{n, end})
+		n = end - 1
+	}
+	return out
+}
+
+// fenceEnd is the line behind the fence that opens on line n.
+func (m *mover) fenceEnd(n, end int) int {
+	open := strings.TrimSpace(m.line(n))
+	fence := open[:len(open)-len(strings.TrimLeft(open, "`~"))]
+	for n++; n < end && m.kinds[n] == codeLine; n++ {
+		if text := strings.TrimSpace(m.line(n)); fence != "" && strings.HasPrefix(text, fence) && strings.Trim(text, fence[:1]) == "" {
+			return n + 1
+		}
+	}
+	return n
+}
+
+// section moves a region but its heading.
+func (m *mover) section(r region) {
+	name := m.add(r.title, string(m.src[m.start(r.first+1):m.start(r.end)]))
+	if r.agent() {
+		m.text.WriteString("## " + notesWord + r.title + m.nl)
+	} else {
+		m.keep(r.first, r.first+1)
+	}
+	m.text.WriteString(m.nl + "See `" + name + "`." + m.nl)
+	if r.end <= m.lastLine() {
+		m.text.WriteString(m.nl)
+	}
+}
+
+// parts moves blocks of a region, all to one file.
+func (m *mover) parts(r region, blocks []block) {
+	var moved strings.Builder
+	for i, b := range blocks {
+		if i > 0 {
+			moved.WriteString(m.nl)
+		}
+		moved.Write(m.src[m.start(b.first):m.start(b.end)])
+	}
+	title := r.title
+	if title == "" {
+		title = "Introduction"
+	}
+	name := m.add(title, moved.String())
+	at := r.first
+	for _, b := range blocks {
+		m.keep(at, b.first)
+		line := m.line(b.first)
+		m.text.WriteString(line[:indentOf(line)] + "See `" + name + "`." + m.nl)
+		at = b.end
+	}
+	m.keep(at, r.end)
+}
+
+// add writes a file, and returns its path, which nothing has yet.
+func (m *mover) add(title, text string) string {
+	slug := slugOf(title)
+	name := "references/" + slug + ".md"
+	for i := 2; m.taken[name] || m.exists(name); i++ {
+		name = "references/" + slug + "-" + strconv.Itoa(i) + ".md"
+	}
+	m.taken[name] = true
+	text = strings.Trim(text, "\r\n")
+	m.files = append(m.files, File{name, "# " + title + m.nl + m.nl + relinked(text) + m.nl})
+	return name
+}
+
+func (m *mover) exists(name string) bool {
+	_, err := fs.Stat(m.fsys, name)
+	return err == nil
+}
+
+const maxSlug = 40
+
+// slugOf is a title as the name of a file: lower-case letters, digits and single hyphens.
+func slugOf(title string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(title) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= maxSlug {
+			break
+		}
+	}
+	switch s := strings.Trim(b.String(), "-"); s {
+	case "", "ops": // the file of ops has that name
+		return "notes"
+	default:
+		return s
+	}
+}
+
+// relinked is Markdown whose relative links are right one directory deeper.
+func relinked(text string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "](")
+		if i < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:i+2])
+		text = text[i+2:]
+		target, _, _ := strings.Cut(text[:min(len(text), 300)], ")")
+		if target != "" && !strings.ContainsAny(target, ":\n <>$") && !strings.ContainsAny(target[:1], "/#`\"'") && strings.ContainsAny(target, "./") {
+			b.WriteString("../")
+		}
+	}
+}
+
+// withReads is what was kept, with a step for each file below the label of the tree.
+func (m *mover) withReads() []byte {
+	out := m.text.Bytes()
+	at := bytes.Index(out, []byte("## Tree"+m.nl))
+	if at < 0 {
+		return out
+	}
+	label := bytes.Index(out[at:], []byte("\n* "))
+	if label < 0 {
+		return out
+	}
+	at += label + 1
+	end := bytes.IndexByte(out[at:], '\n')
+	if end < 0 {
+		return out
+	}
+	at += end + 1
+	var reads strings.Builder
+	for _, f := range m.files {
+		reads.WriteString("  * Read `" + f.Name + "`" + m.nl)
+	}
+	return append(append(append([]byte{}, out[:at]...), reads.String()...), out[at:]...)
+}
