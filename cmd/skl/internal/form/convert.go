@@ -49,7 +49,7 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		return Converted{}, err
 	}
 	out := Converted{Path: dir, To: q.To, Losses: []string{}}
-	text, losses, err := convert(dir, src, q.To)
+	text, files, losses, err := convert(dir, src, q.To)
 	if err != nil {
 		return Converted{}, err
 	}
@@ -63,8 +63,12 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		diff, _, _ := trees.Lines(old, policy)
 		out.Diff += "+++ " + skill.PolicyFile + "\n" + diff
 	}
+	for _, f := range files {
+		diff, _, _ := trees.Lines("", f.Text)
+		out.Diff += "+++ " + f.Name + "\n" + diff
+	}
 	if !q.DryRun {
-		out.Wrote, err = l.writeConverted(dir, text, q.Write, q.Output)
+		out.Wrote, err = l.writeConverted(dir, text, files, q.Write, q.Output)
 	}
 	if err == nil && out.Wrote != "" && policy != old {
 		err = scope.WriteIn(filepath.Dir(out.Wrote), skill.PolicyFile, []byte(policy))
@@ -72,28 +76,29 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 	return out, err
 }
 
-// convert is the text of SKILL.md in another form.
-func convert(dir string, src []byte, to string) (text []byte, losses []string, err error) {
+// convert is the text of SKILL.md in another form, and files that it needs besides.
+func convert(dir string, src []byte, to string) (text []byte, files []prose.File, losses []string, err error) {
 	switch to {
 	case "prose":
 		s, err := tree.Load(scope.FilesIn(dir), filepath.Base(dir))
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return prose.Convert(s)
+		text, losses, err = prose.Convert(s)
+		return text, nil, losses, err
 	case "tree":
-		return prose.FromProse(src, filepath.Base(dir))
+		c, err := prose.ToTree(src, filepath.Base(dir), scope.FilesIn(dir))
+		return c.Source, c.Files, c.Losses, err
 	case "v1":
-		return skill.Migrate(src, skill.SidecarIn(scope.FilesIn(dir), "."))
+		text, losses, err = skill.Migrate(src, skill.SidecarIn(scope.FilesIn(dir), "."))
 	case "base":
 		text, err = skill.ToPortable(src)
 	case "claude", "copilot", "codex":
 		text, _, losses, err = skill.ToHost(src, to)
-		return text, losses, err
 	default:
 		err = diag.New(diag.Misuse, "usage", "--to %q is not a form of a skill", to).Meant("tree", "prose", "v1", "base", "claude", "copilot", "codex")
 	}
-	return text, nil, err
+	return text, nil, losses, err
 }
 
 // codexPolicy is the file that keeps a skill from the model of Codex, and what it is now; both "" where none is needed.
@@ -127,8 +132,8 @@ var (
 	hasNoImplicit = regexp.MustCompile(`(?m)^[ \t]+` + skill.KeyNoImplicit + `:[ \t]*false[ \t\r]*$`)
 )
 
-// writeConverted changes the file itself, or writes a copy of the skill with it.
-func (l *Linter) writeConverted(dir string, text []byte, write bool, output string) (string, error) {
+// writeConverted changes the file itself, or writes a copy of the skill with it. What it needs besides is written first.
+func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, write bool, output string) (string, error) {
 	file := filepath.Join(dir, skill.FileName)
 	switch {
 	case output != "":
@@ -142,6 +147,11 @@ func (l *Linter) writeConverted(dir string, text []byte, write bool, output stri
 		file = filepath.Join(target, skill.FileName)
 	case !write:
 		return "", nil
+	}
+	for _, f := range files {
+		if err := scope.WriteIn(filepath.Dir(file), f.Name, []byte(f.Text)); err != nil {
+			return "", err
+		}
 	}
 	return file, scope.WriteIn(filepath.Dir(file), skill.FileName, text)
 }
