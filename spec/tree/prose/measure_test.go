@@ -134,7 +134,11 @@ func (m *measure) add(t *testing.T, dir string) {
 		switch n.Kind {
 		case tree.If, tree.ElseIf:
 			m.ifs++
-			m.log(t, "if", dir, n.Text)
+			below := ""
+			if len(n.Children) > 0 {
+				below = n.Children[0].Text
+			}
+			m.log(t, "if", dir, n.Cond+" => "+below)
 		case tree.ForEach:
 			m.loops++
 			m.log(t, "loop", dir, n.Text)

@@ -27,6 +27,9 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 		c.leaf(it, indent)
 		return false
 	}
+	text = unbold(text)
+	lower = strings.ToLower(text)
+	split, cut := conditional(text, len(it.kids) > 0)
 	branch := func(head, body string) {
 		c.put(indent, head)
 		if body != "" {
@@ -39,26 +42,18 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 		}
 	}
 	switch {
-	case strings.HasPrefix(lower, "if "):
-		cond, body, sure := c.condition(text[3:])
-		if cond == "" || body == "" && len(it.kids) == 0 {
-			break
-		}
-		if !sure {
-			c.lose(it.line, "see whether the condition ends where it should")
-		}
-		body, other := cutOtherwise(body)
-		branch("IF << "+cond, body)
-		if other != "" {
+	case cut:
+		branch("IF << "+answered(split.cond), split.body)
+		if split.other != "" {
 			c.put(indent, "ELSE")
-			c.leaf(&item{line: it.line, text: other}, below)
+			c.leaf(&item{line: it.line, text: split.other}, below)
 			return false
 		}
 		return true
 	case chain && (strings.HasPrefix(lower, "otherwise, if ") || strings.HasPrefix(lower, "otherwise if ") || strings.HasPrefix(lower, "else if ")):
 		at := strings.Index(lower, "if ") + 3
-		if cond, body, _ := c.condition(text[at:]); cond != "" && (body != "" || len(it.kids) > 0) {
-			branch("ELSE_IF << "+cond, body)
+		if cl, ok := cutClause(text[at:], len(it.kids) > 0); ok && cl.other == "" {
+			branch("ELSE_IF << "+answered(cl.cond), cl.body)
 			return true
 		}
 	case chain && (strings.HasPrefix(lower, "otherwise") || strings.HasPrefix(lower, "else")):
@@ -81,29 +76,14 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 	return false
 }
 
-// condition cuts "X: Y", "X, then Y" or "X, Y" at the colon or comma that ends X.
-func (c *reader) condition(s string) (cond, body string, sure bool) {
-	sure = true
-	at := outside(s, ':')
-	if at < 0 {
-		at, sure = outside(s, ','), false
-		if then := strings.Index(s, ", then "); then >= 0 {
-			at, sure = then, true
-		}
-	}
-	if at < 0 {
-		return "", "", false
-	}
-	cond, body = strings.TrimSpace(s[:at]), strings.TrimSpace(s[at+1:])
-	if rest, ok := strings.CutPrefix(body, "then "); ok {
-		body = rest
-	}
+// answered is a condition about an answer as IF has it.
+func answered(cond string) string {
 	if option, ok := strings.CutPrefix(cond, `the answer is "`); ok {
 		if option, ok = strings.CutSuffix(option, `"`); ok && option != "" {
-			cond = "user chose " + option
+			return "user chose " + option
 		}
 	}
-	return cond, body, sure
+	return cond
 }
 
 // outside finds mark outside quotes, backticks and parentheses, before a blank or the end; -1 for none.
@@ -131,7 +111,7 @@ func outside(s string, mark byte) int {
 // cutOtherwise splits "A. Otherwise, B" behind A.
 func cutOtherwise(s string) (body, other string) {
 	for _, word := range [...]string{" Otherwise: ", " Otherwise, ", " Otherwise "} {
-		if a, b, ok := strings.Cut(s, word); ok && a != "" && !strings.HasPrefix(b, "if ") {
+		if a, b, ok := strings.Cut(s, word); ok && a != "" && strings.ContainsAny(a[len(a)-1:], ".;!)") && !strings.HasPrefix(b, "if ") {
 			return strings.TrimSpace(a), strings.TrimSpace(b)
 		}
 	}

@@ -1,0 +1,312 @@
+package prose
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// A clause is an item that begins with a condition, cut where that ends.
+type clause struct{ cond, body, other string }
+
+// maxCondition bounds a condition in bytes. One that is longer is a paragraph.
+const maxCondition = 300
+
+// cutClause cuts what follows "if": "A: B", "A, do B", "A then do B", "A → B", each perhaps with ". Otherwise, C" behind it.
+// It is false unless the cut is certain, for a step in the condition would never be done. below tells that steps hang below.
+func cutClause(s string, below bool) (clause, bool) {
+	s, other := cutOtherwise(s)
+	at, width, colon := conditionEnd(s)
+	if at <= 0 {
+		return clause{}, false
+	}
+	c := clause{strings.TrimSpace(s[:at]), strings.TrimSpace(s[at+width:]), other}
+	if then, ok := cutWord(c.body, "then"); ok {
+		c.body = strings.TrimLeft(then, ", ")
+	}
+	switch {
+	case c.body == "" && !below, other != "" && (c.body == "" || below || sentenceEnds(other) > 0):
+	case len(c.cond) > maxCondition, !wholeText(c.cond), elliptic(c.cond, colon), sentenceEnds(c.cond) > 0:
+	case strings.ContainsAny(c.cond, "<>|→;—"):
+	case colon && (runsOver(c.cond) || strings.Contains(strings.ToLower(c.cond), " then ")):
+	case !colon && sentenceEnds(c.body) > 0, goesOn(c.body), jumps(c.body):
+	default:
+		return c, true
+	}
+	return clause{}, false
+}
+
+// conditionEnd finds where a condition ends: the offset and length of the mark, and whether that is a colon; -1 where nobody can tell.
+func conditionEnd(s string) (at, width int, colon bool) {
+	end := outside(s, ':')
+	head := s
+	if end >= 0 {
+		head = s[:end]
+	}
+	commas := places(head)
+	if len(commas) == 0 {
+		if end >= 0 {
+			return end, 1, true
+		}
+		for _, mark := range [...]string{" → ", " then ", " — "} {
+			if i := strings.Index(s, mark); i > 0 && strings.Count(s, mark) == 1 && (mark == " → " || imperative(s[i+len(mark):])) && !strings.ContainsAny(s[:i], "—→;") {
+				return i, len(mark), false
+			}
+		}
+		return -1, 0, false
+	}
+	first := commas[0]
+	rest := strings.TrimSpace(s[first+1:])
+	then, isThen := cutWord(rest, "then")
+	if !imperative(rest) && !(isThen && (imperative(then) || len(commas) == 1)) {
+		return -1, 0, false
+	}
+	if len(commas) > 1 && (!finite(head[:first]) || listed3(head, commas)) {
+		return -1, 0, false
+	}
+	return first, 1, false
+}
+
+// places are the commas outside of quotes and brackets.
+func places(s string) (out []int) {
+	for at := 0; len(out) < 32; {
+		i := outside(s[at:], ',')
+		if i < 0 {
+			break
+		}
+		out = append(out, at+i)
+		at += i + 1
+	}
+	return out
+}
+
+// listed3 reports whether parts between commas may be a list that the condition belongs to: "open, read only, or locked".
+func listed3(s string, commas []int) bool {
+	for i, at := range commas {
+		rest := strings.TrimSpace(s[at+1:])
+		if _, or := cutWord(rest, "or"); or {
+			return true
+		}
+		if _, and := cutWord(rest, "and"); and && i+1 < len(commas) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutWord is s without word, in any case, and the blank behind it.
+func cutWord(s, word string) (string, bool) {
+	if len(s) <= len(word) || !strings.EqualFold(s[:len(word)], word) || s[len(word)] != ' ' && s[len(word)] != ',' {
+		return s, false
+	}
+	return strings.TrimLeft(s[len(word):], ", "), true
+}
+
+// wordsIn are the words of s in lower case, without marks around them.
+func wordsIn(s string) []string {
+	words := strings.Fields(strings.ToLower(s))
+	for i, w := range words {
+		words[i] = strings.Trim(w, "*_`\"'“”‘’().,:;!?")
+	}
+	return words
+}
+
+// imperative reports whether a text begins as an order does.
+func imperative(s string) bool {
+	words := wordsIn(s[:min(len(s), 120)])
+	for len(words) > 1 && adverbs()[words[0]] {
+		words = words[1:]
+	}
+	return len(words) > 0 && orders()[words[0]] && !strings.HasPrefix(s, "`")
+}
+
+// finite reports whether a condition has a verb that no order has the form of, so that an order behind it is no part of it.
+func finite(cond string) bool {
+	found := false
+	for _, w := range wordsIn(cond) {
+		if bare()[w] {
+			return false
+		}
+		found = found || thirdPerson()[w]
+	}
+	return found
+}
+
+// runsOver reports whether an order stands in what a colon ends: "the file exists use this form".
+func runsOver(cond string) bool {
+	words := wordsIn(cond)
+	switch words[len(words)-1] {
+	case "following", "these", "this", "below", "either", "as":
+		return true
+	}
+	for i := 2; i < len(words); i++ {
+		if orders()[words[i]] && !before()[words[i-1]] {
+			return true
+		}
+	}
+	return false
+}
+
+// elliptic reports whether a condition says nothing by itself: "needed", "so", "not found".
+func elliptic(cond string, colon bool) bool {
+	words := wordsIn(cond)
+	if len(words) == 0 || len(words) == 1 && (!colon || hints()[words[0]]) {
+		return true
+	}
+	return hints()[words[0]]
+}
+
+// wholeText reports whether quotes, code and brackets are closed where a text ends.
+func wholeText(s string) bool {
+	depth := 0
+	for _, r := range s {
+		switch r {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		}
+		if depth < 0 {
+			return false
+		}
+	}
+	return depth == 0 && strings.Count(s, "`")%2 == 0 && strings.Count(s, `"`)%2 == 0 && strings.Count(s, "**")%2 == 0
+}
+
+// sentenceEnds counts the ends of sentences inside a text, outside of code and quotes.
+func sentenceEnds(s string) (n int) {
+	for at := 0; at < len(s); {
+		i := strings.IndexAny(s[at:], ".!?")
+		if i < 0 {
+			return n
+		}
+		at += i + 1
+		rest := strings.TrimLeft(s[at:], "*_\"”)")
+		next := strings.TrimLeft(rest, " *_`\"“(")
+		if len(next) == len(rest) || next == "" || !strings.ContainsAny(rest[:1], " ") {
+			continue
+		}
+		if r := rune(next[0]); unicode.IsUpper(r) || r >= 0x80 || rest[1] == '`' {
+			n++
+		}
+	}
+	return n
+}
+
+// goesOn reports whether a text has a second branch, or a sentence that is for every case.
+func goesOn(body string) bool {
+	for _, w := range wordsIn(body) {
+		if w == "otherwise" || w == "else" {
+			return true
+		}
+	}
+	for _, w := range [...]string{". Then ", ". Next", ". Finally", ". After", ". If ", ". When ", ". Unless "} {
+		if strings.Contains(body, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// jumps reports whether a text names a step to go on with, which no step of a tree can do.
+func jumps(body string) bool {
+	lower := strings.ToLower(body)
+	for _, w := range [...]string{"skip to ", "go to ", "go back", "return to ", "proceed to ", "proceed with ", "continue to ", "continue with ", "continue at ", "jump ", "loop back", "move to ", "move on"} {
+		if strings.HasPrefix(lower, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// leads are the words that a condition begins behind, and what it is written as.
+var leads = [...]struct{ word, open, end string }{{"if ", "", ""}, {"when ", "", ""}, {"unless ", "NOT (", ")"}}
+
+// conditional cuts an item that begins with a condition. cond is as IF has it.
+func conditional(text string, below bool) (clause, bool) {
+	lower := strings.ToLower(text[:min(len(text), 8)])
+	for _, l := range leads {
+		if !strings.HasPrefix(lower, l.word) {
+			continue
+		}
+		c, ok := cutClause(text[len(l.word):], below)
+		if !ok || l.word == "when " && !decidable(c.cond) || l.open != "" && strings.ContainsAny(c.cond, "()") {
+			return clause{}, false
+		}
+		c.cond = l.open + c.cond + l.end
+		return c, true
+	}
+	return clause{}, false
+}
+
+// decidable reports whether what follows "when" is a state that holds or does not, and not a moment that is waited for.
+func decidable(cond string) bool {
+	words := wordsIn(cond)
+	for _, w := range words {
+		switch w {
+		case "done", "complete", "completed", "completes", "finished", "finishes", "finish", "ready", "ends", "begins", "starts", "started", "over", "first", "about":
+			return false
+		}
+	}
+	return finite(cond) && !strings.HasSuffix(words[0], "ing")
+}
+
+// unbold takes the bold of the words that an item begins with: "**If A:** B", "**If A, do B**".
+func unbold(text string) string {
+	if !strings.HasPrefix(text, "**") {
+		return text
+	}
+	inner, rest, ok := strings.Cut(text[2:], "**")
+	if !ok {
+		return text
+	}
+	lower := strings.ToLower(inner)
+	for _, w := range [...]string{"if ", "when ", "unless ", "otherwise", "else", "for each ", "for every "} {
+		if strings.HasPrefix(lower, w) && strings.Count(inner, "**") == 0 {
+			return inner + rest
+		}
+	}
+	return text
+}
+
+func wordSet(text string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for _, w := range strings.Fields(text) {
+			set[w] = true
+		}
+		return set
+	})
+}
+
+var (
+	adverbs = wordSet("always never please just immediately first also still simply directly instead only explicitly carefully automatically do not don't")
+
+	// orders begin a step. Those that end a condition as often, such as "open", are left out.
+	orders = wordSet(`abort add adjust analyze announce append apply ask assign assume avoid block build call capture change check choose
+		clarify clean clone collect combine commit compare compile compute configure confirm consider consult convert copy count create decide declare
+		default defer define delegate delete derive describe detect determine disable discard display document download draft drop edit emit enable
+		encourage end ensure escalate evaluate execute exit explain expand explore export extract fail fall fetch file fill find fix flag focus follow
+		format gather generate get give group guide halt handle help highlight identify ignore implement import include increase inform infer insert
+		inspect install invoke investigate keep launch leave let link list load locate log look make map mark match mention merge migrate modify move
+		name note notify offer omit output parse pass pause perform pick place plan point prefer prepare present preserve print prompt propose provide
+		publish push put query raise read rebuild recommend record redirect reduce refactor refer refuse reject remind remove rename render repeat
+		replace reply report request rerun resolve respond restart restore retrieve retry return reuse revert review revise rewrite run save scan search
+		see select send set show skip sort specify split start state stop store submit suggest summarize surface switch take tell terminate test treat
+		trigger try turn update upgrade upload use validate verify view wait walk warn work wrap write`)
+
+	thirdPerson = wordSet(`is isn't are aren't was were has hasn't exists doesn't fails passes contains includes uses needs wants asks requests requires
+		provides returns matches mentions says specifies lacks appears looks shows reports finds remains changes supports depends differs exceeds
+		succeeds confirms agrees declines rejects approves chooses selects names spans touches breaks errors gives sees`)
+
+	// bare are words behind which a verb has the form of an order.
+	bare = wordSet(`to can could may might must should will would you we they i do does did don't didn't cannot can't won't not users people either both let make
+		makes lets helps`)
+
+	// before are words behind which the form of an order is a noun or an infinitive.
+	before = wordSet(`to can could may might must should will would you we they i not cannot can't don't doesn't does do did the a an this that these those its
+		their your any no every each some of for in on at by with from and or is are was were has have had new existing current more other`)
+
+	hints = wordSet(`so not needed necessary possible applicable available required relevant present missing yes no any unsure unclear uncertain in on at
+		and or none appropriate desired true false feasible asked ever`)
+)
