@@ -150,10 +150,15 @@ func runsOver(cond string) bool {
 // elliptic reports whether a condition says nothing by itself: "needed", "so", "not found".
 func elliptic(cond string, colon bool) bool {
 	words := wordsIn(cond)
-	if len(words) == 0 || len(words) == 1 && (!colon || hints()[words[0]]) {
+	switch {
+	case len(words) == 0, len(words) == 1 && (!colon || hints()[words[0]]):
 		return true
 	}
-	return hints()[words[0]]
+	switch words[0] {
+	case "so", "neither", "not", "in", "on", "at", "and", "or", "as", "needed", "necessary", "possible", "applicable":
+		return true
+	}
+	return false
 }
 
 // wholeText reports whether quotes, code and brackets are closed where a text ends.
@@ -307,6 +312,7 @@ var (
 	before = wordSet(`to can could may might must should will would you we they i not cannot can't don't doesn't does do did the a an this that these those its
 		their your any no every each some of for in on at by with from and or is are was were has have had new existing current more other`)
 
-	hints = wordSet(`so not needed necessary possible applicable available required relevant present missing yes no any unsure unclear uncertain in on at
-		and or none appropriate desired true false feasible asked ever`)
+	// hints are conditions of one word that lean on the step before.
+	hints = wordSet(`so neither both not needed necessary possible applicable available required relevant present missing yes no any unsure unclear
+		uncertain none appropriate desired true false feasible asked ever`)
 )
