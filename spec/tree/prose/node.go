@@ -30,6 +30,7 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 	text = unbold(text)
 	lower = strings.ToLower(text)
 	split, cut := conditional(text, len(it.kids) > 0)
+	v, in, body, isLoop := loop(text, len(it.kids) > 0)
 	branch := func(head, body string) {
 		c.put(indent, head)
 		if body != "" {
@@ -65,12 +66,9 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 			branch("ELSE", strings.TrimLeft(rest, ":, "))
 			return false
 		}
-	case strings.HasPrefix(lower, "for each ") && len(it.kids) > 0:
-		if v, in, ok := each(text[len("for each "):]); ok {
-			c.put(indent, "FOR_EACH << "+v+" in "+in)
-			c.nodes(it.kids, below)
-			return false
-		}
+	case isLoop:
+		branch("FOR_EACH << "+v+" in "+in, body)
+		return false
 	}
 	c.leaf(it, indent)
 	return false
