@@ -40,15 +40,15 @@ func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
 		conv := Conversion{Source: out, Losses: c.losses}
 		conv.move(fsys)
 		found := conv.mend(fsys, name)
-		if pass == maxConversions || !c.plainer(mode, conv.Source, found) {
+		if pass == maxConversions || !c.plainer(mode, conv, found) {
 			return conv, nil
 		}
 	}
 }
 
-// plainer makes the items plainer that findings refuse, and reports whether there were any. src is what the findings are of.
-func (c *reader) plainer(mode map[int]writing, src []byte, found []diag.Finding) (again bool) {
-	first := 0
+// plainer makes the items plainer that findings about conv refuse, and reports whether there were any.
+func (c *reader) plainer(mode map[int]writing, conv Conversion, found []diag.Finding) (again bool) {
+	first, src := 0, conv.Source
 	if i := bytes.Index(src, []byte("## Tree"+c.nl)); i >= 0 {
 		first = bytes.Count(src[:i], []byte("\n")) + 1
 	}
@@ -57,13 +57,9 @@ func (c *reader) plainer(mode map[int]writing, src []byte, found []diag.Finding)
 	for first < len(lines) && strings.TrimRight(lines[first], "\r") != top {
 		first++
 	}
-	first++ // of the label
-	reads := first
-	for reads < len(lines) && strings.HasPrefix(lines[reads], readLine) {
-		reads++
-	}
+	first += 1 + len(conv.Files) // the label, and a step that reads each file
 	for _, f := range found {
-		i := f.Line - reads
+		i := f.Line - first
 		if f.Severity != diag.SeverityError || f.File != skill.FileName || i < 1 || i >= len(c.from) {
 			continue
 		}

@@ -271,6 +271,7 @@ func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
 type item struct {
 	line  int
 	text  string
+	whole string   // the item that this is the branch of, "" if it is none
 	lines []string // of the text, while it is read
 	kids  []*item
 }

@@ -30,7 +30,7 @@ func loop(text string, below bool) (v, in, body string, ok bool) {
 	v = variable(what)
 	switch {
 	case v == "", body == "" && !below, colon && runsOver(what):
-	case !wholeText(what), sentenceEnds(what) > 0, strings.ContainsAny(what, "<>|→—;*"):
+	case !wholeText(what), sentenceEnds(what) > 0, strings.ContainsAny(what, "<>|→—;*"), strings.Contains(what, " each "), strings.Contains(what, " every "):
 	case !colon && sentenceEnds(body) > 0, goesOn(body), jumps(body):
 	default:
 		return v, "every " + what, body, true

@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/skl-project/skl/spec/tree"
@@ -34,7 +35,7 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 	branch := func(head, body string) {
 		c.put(indent, head)
 		if body != "" {
-			c.leaf(&item{line: it.line, text: body}, below)
+			c.leaf(&item{line: it.line, text: body, whole: it.text}, below)
 		}
 		c.nodes(it.kids, below)
 		if body == "" && len(it.kids) == 0 {
@@ -141,6 +142,7 @@ func (c *reader) leaf(it *item, indent string) {
 	lower := strings.ToLower(text)
 	kids := it.kids
 	c.at = it.line
+	open, options, isOpen := openQuestion(it)
 	switch {
 	case c.mode[it.line] == quoted:
 		text = "Do: " + unmarked(text)
@@ -153,7 +155,7 @@ func (c *reader) leaf(it *item, indent string) {
 		text = "END"
 	case strings.HasPrefix(lower, "stop: "):
 		text = "END " + text[len("stop: "):]
-	case strings.HasPrefix(lower, "ask") && strings.Contains(text, "?"):
+	case asks(it):
 		head, tail, nested := c.question(it)
 		if nested {
 			kids = nil
@@ -164,6 +166,9 @@ func (c *reader) leaf(it *item, indent string) {
 			c.node(&item{line: it.line, text: tail}, indent, false)
 		}
 		return
+	case isOpen:
+		c.lose(it.line, "see whether the question says what is asked: "+cmp.Or(it.whole, text))
+		text = strings.Join(append([]string{"ASK << " + open}, options...), " | ")
 	case strings.HasPrefix(lower, "show the plan") || strings.HasPrefix(lower, "show a plan") || strings.HasPrefix(lower, "show plan"):
 		fields := "plan"
 		if at := outside(text, ':'); at >= 0 {
@@ -224,11 +229,11 @@ func (c *reader) question(it *item) (out, tail string, nested bool) {
 	end := strings.IndexByte(text, '?')
 	q := text[:end+1]
 	rest := strings.TrimLeft(text[end+1:], `"”'. `)
-	for _, lead := range [...]string{"Ask the user", "ask the user", "Ask", "ask"} {
-		if cut, ok := strings.CutPrefix(q, lead); ok {
-			q = strings.TrimLeft(cut, ":, \"“'")
-			break
+	if cut, ok := addressed(q); ok {
+		if len(cut) < len(q)-len("ask ") {
+			c.lose(it.line, "see whether the question says what is asked: "+cmp.Or(it.whole, text))
 		}
+		q = strings.TrimLeft(cut, "\"“'")
 	}
 	var options []string
 	switch {

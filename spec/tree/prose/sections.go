@@ -9,9 +9,6 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-// readLine begins the line of a step that reads a file which a conversion wrote.
-const readLine = "  * Read `references/"
-
 // maxFiles bounds how many files a conversion writes. What lies beyond stays in SKILL.md.
 const maxFiles = 200
 
