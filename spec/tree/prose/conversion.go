@@ -74,9 +74,15 @@ func (c *reader) plainer(mode map[int]writing, conv Conversion, found []diag.Fin
 	return again
 }
 
+// maxOpener bounds how many lines opener looks through, and maxHeadings how many headings change in one pass.
+const (
+	maxOpener   = 200
+	maxHeadings = 50
+)
+
 // opener is the line of the tree that is refused where something stands below it: of a line in a branch the line itself.
 func (c *reader) opener(i int) int {
-	for j := i - 1; j > 0; j-- {
+	for j := i - 1; j > max(0, i-maxOpener); j-- {
 		if indentOf(c.out[j]) >= indentOf(c.out[i]) {
 			continue
 		}
@@ -99,10 +105,12 @@ func (conv *Conversion) mend(fsys fs.FS, name string) (found []diag.Finding) {
 		}
 		found = check.Check(s)
 		var fixes []diag.Fix
+		heads := 0
 		for _, f := range found {
 			switch {
 			case f.File != skill.FileName:
-			case f.Rule == check.NearTree && f.Fix == nil:
+			case f.Rule == check.NearTree && f.Fix == nil && heads < maxHeadings:
+				heads++
 				fixes = append(fixes, conv.unhead(f.Line)...)
 			case f.Fix != nil && outsideSteps(f.Rule):
 				fixes = append(fixes, *f.Fix)

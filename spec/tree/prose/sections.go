@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -48,7 +49,7 @@ func (conv *Conversion) move(fsys fs.FS) {
 	}
 	conv.Files = m.files
 	conv.Source = m.withReads()
-	conv.lose("%d parts with code, tables or data are files in references now, which the tree reads first: see which steps need which", len(m.files))
+	conv.lose("%s with code, tables or data moved to references, and the tree reads all before its first step: see which step needs which", diag.Count(len(m.files), "part"))
 }
 
 // A mover writes SKILL.md again without its blocks of data.
