@@ -18,7 +18,8 @@ import (
 // Items become steps, nested items their detail; "If X: …", "Otherwise: …", "For each X
 // in Y:", "Ask …?" with options, "Stop: …" and "Show the plan …: …" become what the
 // language has for them. A guard and compatibility are added, and Rules and Response where
-// there are none. Whatever else the items hold (code, quotes, tables) follows the tree as notes.
+// there are none. Where the list belongs to one of several numbered headings ("Phase 1", "Step 2"), each with a list, the tree
+// goes over all of them. Whatever else the items hold (code, quotes, tables) follows the tree as notes.
 func FromProse(src []byte, name string) ([]byte, []string, error) {
 	out, c, err := fromProse(src, name, nil)
 	if err != nil {
@@ -59,11 +60,15 @@ func fromProse(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 		return nil, nil, diag.New(diag.Unmet, CodeNoSteps, "%s has no list of steps to make a tree of", diag.Printable(name)).
 			Hint("write its steps as a numbered list below a heading \"## Steps\"")
 	}
-	items := c.items(list)
 	c.out, c.from = append(c.out, "* "+label(name)), append(c.from, 0)
-	c.nodes(items, "  ")
-	edits := append(c.section(list), c.around()...)
-	out := skill.Apply(src, edits)
+	var edits []diag.Fix
+	if phases := c.phases(list.head); phases != nil {
+		edits = c.ofPhases(phases)
+	} else {
+		c.nodes(c.items(list), "  ")
+		edits = c.section(list)
+	}
+	out := skill.Apply(src, append(edits, c.around()...))
 	if err := c.proved(out); err != nil {
 		return nil, nil, err
 	}

@@ -148,3 +148,29 @@ func FuzzConvert(f *testing.F) {
 		}
 	})
 }
+
+// Numbered headings, each with a list, are one tree. Where one has none, the list that was found is the tree.
+func TestFromProsePhases(t *testing.T) {
+	const rest = "## Rules\n\n- r\n\n## Response: x\n"
+	for _, test := range []struct{ name, body, want string }{
+		{"all have lists", "# Demo\n\n## Phase 1: Look\n\n- see\n- If it is red, stop.\n\n## Phase 2: Act\n\nCarefully.\n\n1. do\n2. check\n\n```\nx\n```\n\n",
+			"# Demo\n\n## Tree\n\n* demo\n  * Phase 1: Look\n    * see\n    * IF << it is red\n      * END\n  * Phase 2: Act\n    * do\n    * check\n\n## Phase 2: Act\n\nCarefully.\n\n\n```\nx\n```\n\n"},
+		{"deeper headings", "## Workflow\n\n### Step 1: Look\n\n- see\n- say\n\n### Step 2: Act\n\n- do\n\n", "## Workflow\n\n## Tree\n\n* demo\n  * Step 1: Look\n    * see\n    * say\n  * Step 2: Act\n    * do\n\n"},
+		{"one has none", "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nDo it.\n\n", "## Tree\n\n* demo\n  * see\n  * say\n\n## Phase 2: Act\n\nDo it.\n\n"},
+		{"the steps are elsewhere", "## Steps\n\n1. a\n2. b\n\n## Phase 1\n\n- c\n\n## Phase 2\n\n- d\n\n", "## Tree\n\n* demo\n  * a\n  * b\n\n## Phase 1\n\n- c\n\n## Phase 2\n\n- d\n\n"},
+	} {
+		src, _, err := prose.FromProse([]byte(head+test.body+rest), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(string(src), "what its steps mean.\n\n")
+		if got != test.want+rest {
+			t.Errorf("%s: got\n%s\nwant\n%s", test.name, got, test.want+rest)
+		}
+		for _, e := range checkErrors(t, src) {
+			if !strings.Contains(e, "S04") {
+				t.Errorf("%s: %s\n%s", test.name, e, src)
+			}
+		}
+	}
+}

@@ -170,13 +170,15 @@ func (c *reader) leaf(it *item, indent string) {
 		c.lose(it.line, "see whether the question says what is asked: "+cmp.Or(it.whole, text))
 		text = strings.Join(append([]string{"ASK << " + open}, options...), " | ")
 	case strings.HasPrefix(lower, "show the plan") || strings.HasPrefix(lower, "show a plan") || strings.HasPrefix(lower, "show plan"):
-		fields := "plan"
-		if at := outside(text, ':'); at >= 0 {
-			fields = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(text[at+1:]), "."), ", ", " | ")
-		} else {
-			c.lose(it.line, "name the fields of the plan")
+		at := outside(text, ':')
+		if at < 0 { // nobody can tell what the plan shows
+			text = "Do: " + text
+			break
 		}
-		text = "SHOW_PLAN >> " + fields
+		if before := text[:at]; before != planWords {
+			c.lose(it.line, "see whether the plan has what is meant: "+text)
+		}
+		text = "SHOW_PLAN >> " + strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(text[at+1:]), "."), ", ", " | ")
 	case strings.HasPrefix(text, verifyWords) && strings.Contains(text[len(verifyWords):], "`"):
 		path, _, _ := strings.Cut(text[len(verifyWords):], "`")
 		text = "VERIFY_EXPECTED << " + path
@@ -189,7 +191,7 @@ func (c *reader) leaf(it *item, indent string) {
 
 // unmarked takes operators out of a text, also where backticks hide them.
 func unmarked(text string) string {
-	return strings.NewReplacer("<<", "< <", ">>", "> >", "`", "", "|", "/").Replace(text)
+	return strings.NewReplacer("<<", "< <", ">>", "> >", "`", "", "|", "/", "->", "→", "=>", "⇒").Replace(text)
 }
 
 // prose writes text that is for the model, so that it is not read as anything else.

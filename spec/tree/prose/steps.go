@@ -238,6 +238,7 @@ func keeping(outs []tree.Target) string {
 // Words that FromProse knows again.
 const (
 	keepWords   = "; keep the result as "
+	planWords   = "Show the plan before anything is changed"
 	verifyWords = "Check the result against every item of `"
 )
 
