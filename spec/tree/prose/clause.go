@@ -61,7 +61,7 @@ func conditionEnd(s string) (at, width int, colon bool) {
 	if !imperative(rest) && !(isThen && (imperative(then) || len(commas) == 1)) {
 		return -1, 0, false
 	}
-	if len(commas) > 1 && (!finite(head[:first]) || listed3(head, commas)) {
+	if len(commas) > 1 && (!finite(head[:first]) || inList(head, commas)) {
 		return -1, 0, false
 	}
 	return first, 1, false
@@ -80,8 +80,8 @@ func places(s string) (out []int) {
 	return out
 }
 
-// listed3 reports whether parts between commas may be a list that the condition belongs to: "open, read only, or locked".
-func listed3(s string, commas []int) bool {
+// inList reports whether parts between commas may be a list that the condition belongs to: "open, read only, or locked".
+func inList(s string, commas []int) bool {
 	for i, at := range commas {
 		rest := strings.TrimSpace(s[at+1:])
 		if _, or := cutWord(rest, "or"); or {
@@ -216,7 +216,8 @@ func goesOn(body string) bool {
 // jumps reports whether a text names a step to go on with, which no step of a tree can do.
 func jumps(body string) bool {
 	lower := strings.ToLower(body)
-	for _, w := range [...]string{"skip to ", "go to ", "go back", "return to ", "proceed to ", "proceed with ", "continue to ", "continue with ", "continue at ", "jump ", "loop back", "move to ", "move on"} {
+	for _, w := range [...]string{"skip to ", "go to ", "go back", "return to ", "proceed to ", "proceed with ",
+		"continue to ", "continue with ", "continue at ", "jump ", "loop back", "move to ", "move on"} {
 		if strings.HasPrefix(lower, w) {
 			return true
 		}

@@ -243,9 +243,15 @@ func (c *reader) find() (best listing, ok bool) {
 // firstList finds the first list between two headings.
 func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 	l.head = head
-	col := 0
+	col, inside := 0, false
 	for n := head + 1; n < end; n++ {
 		if c.kinds[n] == codeLine || c.kinds[n] == hiddenLine {
+			if c.kinds[n-1] != c.kinds[n] {
+				inside = l.first > 0 && indentOf(c.line(n)) > col
+			}
+			if inside { // a block of the last item
+				l.last = n
+			}
 			continue
 		}
 		at, text, number := marker(c.line(n))

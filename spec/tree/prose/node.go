@@ -21,15 +21,14 @@ func (c *reader) put(indent, text string) {
 
 // node writes one item; it reports whether an ELSE may follow.
 func (c *reader) node(it *item, indent string, chain bool) bool {
-	text, below := it.text, indent+"  "
-	lower := strings.ToLower(text)
+	below := indent + "  "
 	c.at = it.line
 	if c.mode[it.line] != free {
 		c.leaf(it, indent)
 		return false
 	}
-	text = unbold(text)
-	lower = strings.ToLower(text)
+	text := unbold(it.text)
+	lower := strings.ToLower(text)
 	split, cut := conditional(text, len(it.kids) > 0)
 	v, in, body, isLoop := loop(text, len(it.kids) > 0)
 	branch := func(head, body string) {

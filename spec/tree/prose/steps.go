@@ -181,7 +181,7 @@ func (w *writer) simple(n *tree.Node, f frame) (string, bool) {
 				fields[i] += ": " + f.Value
 			}
 		}
-		return "Show the plan before anything is changed: " + period(strings.Join(fields, ", ")), true
+		return planWords + ": " + period(strings.Join(fields, ", ")), true
 	case tree.Verify:
 		path := "`" + n.Path + "`"
 		if n.Path == "" {
