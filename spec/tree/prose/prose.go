@@ -3,7 +3,8 @@
 //
 //   - [Convert] writes the section "## Tree" as "## Steps", with the bodies of ops where
 //     they are first called. [FromProse] goes the other way, for lists.
-//   - Both change what they must and no other byte of the file, line ends included, and
+//   - [ToTree] is FromProse for a whole skill: what lint refuses in a SKILL.md with a tree moves to files that the tree reads.
+//   - Convert and FromProse change what they must and no other byte of the file, line ends included, and
 //     return what a person should look at (losses), one sentence each.
 //   - Neither runs, reads or writes other files than the ones of the skill that was loaded.
 //     Output is linear in the input: a body is written once, whatever calls it how often.
