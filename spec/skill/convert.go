@@ -160,18 +160,24 @@ func (r *reader) cuts(fields []Field) []diag.Fix {
 	return edits
 }
 
-// flowCuts removes the fields of encoding B, but not all fields, from a map in
-// braces: each with the comma before it, or behind it where no other stays before it.
+// flowCuts removes the fields of encoding B from a map in braces.
 func flowCuts(fields []Field) []diag.Fix {
+	return flowCutsOf(fields, func(f Field) bool { _, _, moved := portableKey(f.Key); return moved })
+}
+
+// flowCutsOf removes fields from a map in braces: each with the comma before it, or
+// behind it where no other stays before it.
+func flowCutsOf(fields []Field, is func(Field) bool) []diag.Fix {
 	var edits []diag.Fix
 	kept := false
 	for i, f := range fields {
-		_, _, moved := portableKey(f.Key)
 		switch {
-		case !moved:
+		case !is(f):
 			kept = true
 		case kept:
 			edits = append(edits, diag.Fix{Start: fields[i-1].Value.End, End: f.Value.End})
+		case i+1 == len(fields):
+			edits = append(edits, diag.Fix{Start: f.KeySpan.Start, End: f.Value.End})
 		default:
 			edits = append(edits, diag.Fix{Start: f.KeySpan.Start, End: fields[i+1].KeySpan.Start})
 		}

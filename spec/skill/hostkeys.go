@@ -56,67 +56,85 @@ func isKnownTool(name string) bool {
 	return err == nil && (claudeTools[t.Name] != "" || t == (Tool{}))
 }
 
-// ToHost adds the keys by which host, one of claude, copilot and codex, keeps the limits that src sets, at the end of the frontmatter;
-// every other byte stays, and what has them stays as it is. Those of Codex stand in [PolicyFile], which policy says is needed. The losses are the limits that
-// the host does not keep all the same.
+// toHost adds the keys by which the host of a target keeps the limits that src sets, at the end of the frontmatter; every other byte
+// stays, and what has them stays as it is. Those of Codex stand in [PolicyFile]. The losses are the limits that the host does not keep
+// all the same.
 //
 // Its error is that of [Read], or cannot_convert.
-func ToHost(src []byte, host string) (out []byte, policy bool, losses []string, err error) {
+func toHost(src []byte, target string) (Translation, error) {
 	r, err := convertible(src)
 	if err != nil {
-		return nil, false, nil, err
+		return Translation{}, err
 	}
 	d, eol := r.doc, r.lineBreak()
-	has := func(key string) bool { _, ok := find(r.fm.root, key); return ok }
-	var text string
-	if host == "codex" {
-		policy = !d.Invocation.ByModel()
+	var t Translation
+	text := r.switches(target)
+	if target == "codex" {
+		t.Policy = !d.Invocation.ByModel()
 		if !d.Invocation.ByUser() {
-			losses = append(losses, "people can start it in Codex: model_invocation is "+string(d.Invocation))
-		}
-	} else {
-		if !d.Invocation.ByModel() && !has(KeyNoModel) {
-			text += KeyNoModel + ": true" + eol
-		}
-		if !d.Invocation.ByUser() && !has("user-invocable") {
-			text += "user-invocable: false" + eol
+			t.Losses = append(t.Losses, d.enforce("model_invocation", "people can start it in Codex: model_invocation is "+string(d.Invocation)))
 		}
 	}
 	if d.Tools != nil {
 		if d.Tools.Limited {
-			losses = append(losses, "tools.allow limits no agent")
+			t.Losses = append(t.Losses, d.enforce("tools.allow", "tools.allow limits no agent"))
 		}
 		switch {
-		case len(d.Tools.Deny) == 0 || host == "claude" && has(KeyNoTools):
-		case host == "claude":
-			var names []string
-			for _, t := range d.Tools.Deny {
-				name, rest, _ := strings.Cut(t.String(), "(")
-				if known := claudeTools[name]; known != "" {
-					name = known
-				}
-				if rest != "" {
-					name += "(" + rest
-				}
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-			text += KeyNoTools + ": " + quoted(strings.Join(names, ", ")) + eol
+		case len(d.Tools.Deny) == 0 || target == "claude" && r.has(KeyNoTools):
+		case target == "claude":
+			text += KeyNoTools + ": " + quoted(strings.Join(claudeNames(d.Tools.Deny), ", ")) + eol
 		default:
-			losses = append(losses, "tools.deny does not limit it there")
+			t.Losses = append(t.Losses, d.enforce("tools.deny", "tools.deny does not limit it there"))
 		}
 	}
-	if keys := d.RunOnly(); len(keys) > 0 {
-		losses = append(losses, strings.Join(keys, ", ")+": no agent keeps it")
+	for _, key := range d.RunOnly() {
+		t.Losses = append(t.Losses, d.enforce(key, key+": no agent keeps it"))
 	}
 	if r.fm.flowRoot && text != "" {
-		return nil, false, nil, cannotConvert("the frontmatter is written in braces")
+		return Translation{}, cannotConvert("the frontmatter is written in braces")
 	}
-	out = Apply(src, []diag.Fix{{Start: r.fm.end, End: r.fm.end, Text: text}})
-	after, err := Read(out)
+	if text != "" {
+		t.Losses = append(t.Losses, Loss{Code: LossEncoding, Field: "model_invocation", From: "model_invocation", To: "top level", Severity: diag.SeverityInfo,
+			Text: "keys of " + target + " are added at the end, and later conversions leave them"})
+	}
+	t.Text = Apply(src, []diag.Fix{{Start: r.fm.end, End: r.fm.end, Text: text}})
+	after, err := Read(t.Text)
 	if err != nil || after.Invocation != d.Invocation {
-		return nil, false, nil, cannotConvert("the keys of %s say something else already", host).Hint("skl lint")
+		return Translation{}, cannotConvert("the keys of %s say something else already", target).Hint("skl lint")
 	}
-	return out, policy, losses, nil
+	return t, nil
+}
+
+func (r *reader) has(key string) bool { _, ok := find(r.fm.root, key); return ok }
+
+// switches are the lines that tell a host who may start the skill.
+func (r *reader) switches(target string) (text string) {
+	if target == "codex" {
+		return ""
+	}
+	if !r.doc.Invocation.ByModel() && !r.has(KeyNoModel) {
+		text += KeyNoModel + ": true" + r.lineBreak()
+	}
+	if !r.doc.Invocation.ByUser() && !r.has(keyUser) {
+		text += keyUser + ": false" + r.lineBreak()
+	}
+	return text
+}
+
+// claudeNames are tools as Claude Code calls them, each once.
+func claudeNames(tools []Tool) []string {
+	var names []string
+	for _, t := range tools {
+		name, rest, _ := strings.Cut(t.String(), "(")
+		if known := claudeTools[name]; known != "" {
+			name = known
+		}
+		if rest != "" {
+			name += "(" + rest
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -2,21 +2,24 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 func convertCommand() command {
 	return command{name: "convert", args: "PATH", group: "Author", usage: "write a skill in another form, and report the losses", output: form.Converted{}, complete: "dir",
 		example: "skl convert ./review --to prose\nskl convert ./review --to tree -w\nskl convert ./review --to v1 -o ./review-v1",
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level) base (in metadata, which every validator accepts), or claude, copilot, codex (the keys that the agent keeps)"},
+			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level), base (in metadata, which every validator accepts), or the keys that an agent reads: claude, copilot, codex, openclaw"},
 			&cli.BoolFlag{Name: "write", Aliases: []string{"w"}, Usage: "change the file"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the whole skill to the folder `DIR`"},
+			&cli.StringSliceFlag{Name: "allow-loss", Usage: "convert despite a loss of `CODE`, such as LOSS-WIDEN (repeatable)"},
 			dryRunFlag(),
 		},
 		run: runConvert}
@@ -26,14 +29,12 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 1 {
 		return diag.New(diag.Misuse, "usage", "convert takes one folder with a SKILL.md").Hint("skl convert ./review --to prose")
 	}
-	out, err := w.form.Convert(form.ConvertRequest{Path: c.Args().First(), To: c.String("to"), Write: c.Bool("write"), Output: c.String("output"), DryRun: c.Bool("dry-run")})
+	out, err := w.form.Convert(form.ConvertRequest{Path: c.Args().First(), To: c.String("to"), Write: c.Bool("write"), Output: c.String("output"), Allow: c.StringSlice("allow-loss"), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func(say *report.Text) {
 		if out.Diff != "" {
 			say.Folded([]byte(report.PrintableLines(out.Diff)))
 		}
-		for _, loss := range out.Losses {
-			say.Note("look at: %s", loss)
-		}
+		sayLosses(say, out.Losses)
 		switch {
 		case out.Diff == "":
 			say.Note("nothing to change: %s is %s already", w.scope.Short(out.Path), out.To)
@@ -42,6 +43,27 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 			say.Hint("-w changes the file, -o DIR writes a copy")
 			return
 		}
-		say.Note("wrote %s, %s", w.scope.Short(out.Wrote), diag.Count(len(out.Losses), "remark"))
+		say.Note("wrote %s, %s", w.scope.Short(out.Wrote), countLosses(len(out.Losses)))
 	})
+}
+
+// sayLosses prints a line for each loss, in columns: code, severity, and a sentence with its place.
+func sayLosses(say *report.Text, losses []skill.Loss) {
+	wide := 0
+	for _, loss := range losses {
+		wide = max(wide, len(loss.Code))
+	}
+	for _, loss := range losses {
+		say.Note("%-*s  %-7s  %s", wide, loss.Code, loss.Severity, loss)
+	}
+}
+
+func countLosses(n int) string {
+	switch n {
+	case 0:
+		return "no loss"
+	case 1:
+		return "1 loss"
+	}
+	return fmt.Sprintf("%d losses", n)
 }

@@ -1,11 +1,14 @@
 package form
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -19,23 +22,31 @@ import (
 // A ConvertRequest asks for a skill in another form.
 type ConvertRequest struct {
 	Path   string
-	To     string // tree, prose, v1, base, claude, copilot or codex
-	Write  bool   // change the file
-	Output string // a folder that is not there: the whole skill is written to it
+	To     string   // one of Forms
+	Write  bool     // change the file
+	Output string   // a folder that is not there: the whole skill is written to it
+	Allow  []string // codes of losses that are accepted
 	DryRun bool
 }
 
+// Forms are the forms that Convert writes.
+func Forms() []string { return append([]string{"tree", "prose"}, skill.Targets()...) }
+
 // A Converted is a skill in another form.
 type Converted struct {
-	Path   string   `json:"path"`
-	To     string   `json:"to"`
-	Diff   string   `json:"diff"`
-	Losses []string `json:"losses"` // what a person should look at
-	Wrote  string   `json:"wrote,omitempty"`
+	Path   string       `json:"path"`
+	To     string       `json:"to"`
+	Diff   string       `json:"diff"`
+	Losses []skill.Loss `json:"losses"` // by line
+	Wrote  string       `json:"wrote,omitempty"`
 }
 
-// Convert writes a skill in another form, and reports what got lost.
+// Convert writes a skill in another form, and reports what got lost. A loss that would let the skill do more than before is refused
+// unless it is allowed.
 func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
+	if err := q.check(); err != nil {
+		return Converted{}, err
+	}
 	dirs, err := l.dirs([]string{q.Path})
 	if err != nil {
 		return Converted{}, err
@@ -48,17 +59,19 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 	if err != nil {
 		return Converted{}, err
 	}
-	out := Converted{Path: dir, To: q.To, Losses: []string{}}
-	text, files, losses, err := convert(dir, src, q.To)
+	t, files, err := convert(dir, src, q.To)
+	if err == nil {
+		err = q.refuse(t.Losses)
+	}
 	if err != nil {
 		return Converted{}, err
 	}
-	policy, old, err := codexPolicy(dir, src, q.To)
+	policy, old, err := codexPolicy(dir, t.Policy)
 	if err != nil {
 		return Converted{}, err
 	}
-	out.Losses = append(out.Losses, losses...)
-	out.Diff, _, _ = trees.Lines(string(src), string(text))
+	out := Converted{Path: dir, To: q.To, Losses: append([]skill.Loss{}, t.Losses...)}
+	out.Diff, _, _ = trees.Lines(string(src), string(t.Text))
 	if policy != old {
 		diff, _, _ := trees.Lines(old, policy)
 		out.Diff += "+++ " + skill.PolicyFile + "\n" + diff
@@ -68,7 +81,7 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		out.Diff += "+++ " + f.Name + "\n" + diff
 	}
 	if !q.DryRun {
-		out.Wrote, err = l.writeConverted(dir, text, files, q.Write, q.Output)
+		out.Wrote, err = l.writeConverted(dir, t.Text, files, q.Write, q.Output)
 	}
 	if err == nil && out.Wrote != "" && policy != old {
 		err = scope.WriteIn(filepath.Dir(out.Wrote), skill.PolicyFile, []byte(policy))
@@ -76,38 +89,86 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 	return out, err
 }
 
-// convert is the text of SKILL.md in another form, and files that it needs besides.
-func convert(dir string, src []byte, to string) (text []byte, files []prose.File, losses []string, err error) {
+// check refuses a form, or the code of a loss, that there is not.
+func (q ConvertRequest) check() error {
+	if !slices.Contains(Forms(), q.To) {
+		return diag.New(diag.Misuse, "usage", "--to %q is not a form of a skill", q.To).Meant(Forms()...)
+	}
+	for _, code := range q.Allow {
+		if !slices.Contains(skill.LossCodes(), code) {
+			return diag.New(diag.Misuse, "usage", "--allow-loss %q is not the code of a loss", code).Meant(skill.LossCodes()...)
+		}
+	}
+	return nil
+}
+
+// refuse refuses the losses that have to be allowed and are not.
+func (q ConvertRequest) refuse(losses []skill.Loss) error {
+	allow := slices.Clone(q.Allow)
+	var first *skill.Loss
+	for _, loss := range losses {
+		if loss.Severity != diag.SeverityError || slices.Contains(allow, loss.Code) {
+			continue
+		}
+		allow = append(allow, loss.Code)
+		if first == nil {
+			first = &loss
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	hint := "skl convert " + diag.Quote(q.Path) + " --to " + q.To
+	if q.Output != "" {
+		hint += " -o " + diag.Quote(q.Output)
+	} else {
+		hint += " -w"
+	}
+	for _, code := range allow {
+		hint += " --allow-loss " + code
+	}
+	return diag.New(diag.Refused, "loss_refused", "%s: %s", first.Code, *first).Hint("%s", hint)
+}
+
+// convert is a SKILL.md in another form, and files that it needs besides.
+func convert(dir string, src []byte, to string) (t skill.Translation, files []prose.File, err error) {
+	var losses []string
 	switch to {
 	case "prose":
-		s, err := tree.Load(scope.FilesIn(dir), filepath.Base(dir))
-		if err != nil {
-			return nil, nil, nil, err
+		s, loadErr := tree.Load(scope.FilesIn(dir), filepath.Base(dir))
+		if loadErr != nil {
+			return t, nil, loadErr
 		}
-		text, losses, err = prose.Convert(s)
-		return text, nil, losses, err
+		t.Text, losses, err = prose.Convert(s)
 	case "tree":
-		c, err := prose.ToTree(src, filepath.Base(dir), scope.FilesIn(dir))
-		return c.Source, c.Files, c.Losses, err
-	case "v1":
-		text, losses, err = skill.Migrate(src, skill.SidecarIn(scope.FilesIn(dir), "."))
-	case "base":
-		text, err = skill.ToPortable(src)
-	case "claude", "copilot", "codex":
-		text, _, losses, err = skill.ToHost(src, to)
+		c, convErr := prose.ToTree(src, filepath.Base(dir), scope.FilesIn(dir))
+		t.Text, files, losses, err = c.Source, c.Files, c.Losses, convErr
 	default:
-		err = diag.New(diag.Misuse, "usage", "--to %q is not a form of a skill", to).Meant("tree", "prose", "v1", "base", "claude", "copilot", "codex")
+		t, err = skill.To(src, skill.SidecarIn(scope.FilesIn(dir), "."), to)
+		return t, nil, err
 	}
-	return text, nil, losses, err
+	for _, text := range losses {
+		t.Losses = append(t.Losses, treeLoss(text))
+	}
+	return t, files, err
+}
+
+// treeLoss is a sentence about a step, with its place, as a loss.
+func treeLoss(text string) skill.Loss {
+	loss := skill.Loss{Code: skill.LossTree, Field: "body", From: "body", To: "body", Severity: diag.SeverityWarning, Text: text}
+	if rest, ok := strings.CutPrefix(text, skill.FileName+":"); ok {
+		number, sentence, found := strings.Cut(rest, ": ")
+		if line, err := strconv.Atoi(number); found && err == nil {
+			loss.Line, loss.Text = line, sentence
+		}
+	}
+	return loss
 }
 
 // codexPolicy is the file that keeps a skill from the model of Codex, and what it is now; both "" where none is needed.
-func codexPolicy(dir string, src []byte, to string) (text, old string, err error) {
-	if to != "codex" {
+func codexPolicy(dir string, needed bool) (text, old string, err error) {
+	if !needed {
 		return "", "", nil
-	}
-	if _, needed, _, err := skill.ToHost(src, to); err != nil || !needed {
-		return "", "", err
 	}
 	now, err := scope.ReadIn(dir, skill.PolicyFile)
 	switch {
@@ -147,6 +208,9 @@ func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, wri
 		file = filepath.Join(target, skill.FileName)
 	case !write:
 		return "", nil
+	}
+	if same, err := scope.ReadIn(filepath.Dir(file), skill.FileName); err == nil && bytes.Equal(same, text) && len(files) == 0 {
+		return file, nil
 	}
 	for _, f := range files {
 		if err := scope.WriteIn(filepath.Dir(file), f.Name, []byte(f.Text)); err != nil {
