@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,9 +17,9 @@ func convertCommand() command {
 	return command{name: "convert", args: "PATH", group: "Author", usage: "write a skill in another form, and report the losses", output: form.Converted{}, complete: "dir",
 		example: "skl convert ./review --to prose\nskl convert ./review --to tree -w\nskl convert ./review --to v1 -o ./review-v1",
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level), base (in metadata, which every validator accepts), or the keys that an agent reads: claude, copilot, codex, openclaw"},
+			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level), base (in metadata, which every validator accepts), the keys that an agent reads (claude, copilot, codex, openclaw), or one file: cursor, gemini, copilot-prompt, windsurf"},
 			&cli.BoolFlag{Name: "write", Aliases: []string{"w"}, Usage: "change the file"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the whole skill to the folder `DIR`"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the whole skill to the folder `DIR`, or one file to FILE or into DIR"},
 			&cli.StringSliceFlag{Name: "allow-loss", Usage: "convert despite a loss of `CODE`, such as LOSS-WIDEN (repeatable)"},
 			dryRunFlag(),
 		},
@@ -38,6 +39,9 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 		switch {
 		case out.Diff == "":
 			say.Note("nothing to change: %s is %s already", w.scope.Short(out.Path), out.To)
+			return
+		case out.Wrote == "" && slices.Contains(skill.SingleTargets(), out.To):
+			say.Hint("-o FILE or -o DIR writes it")
 			return
 		case out.Wrote == "":
 			say.Hint("-w changes the file, -o DIR writes a copy")

@@ -24,13 +24,15 @@ type ConvertRequest struct {
 	Path   string
 	To     string   // one of Forms
 	Write  bool     // change the file
-	Output string   // a folder that is not there: the whole skill is written to it
+	Output string   // a folder that is not there: the whole skill is written to it. For one file: its name, or the folder for it
 	Allow  []string // codes of losses that are accepted
 	DryRun bool
 }
 
 // Forms are the forms that Convert writes.
-func Forms() []string { return append([]string{"tree", "prose"}, skill.Targets()...) }
+func Forms() []string {
+	return slices.Concat([]string{"tree", "prose"}, skill.Targets(), skill.SingleTargets())
+}
 
 // A Converted is a skill in another form.
 type Converted struct {
@@ -58,6 +60,9 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 	src, err := scope.ReadIn(dir, skill.FileName)
 	if err != nil {
 		return Converted{}, err
+	}
+	if slices.Contains(skill.SingleTargets(), q.To) {
+		return l.convertSingle(q, dir, src)
 	}
 	t, files, err := convert(dir, src, q.To)
 	if err == nil {
@@ -87,6 +92,58 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		err = scope.WriteIn(filepath.Dir(out.Wrote), skill.PolicyFile, []byte(policy))
 	}
 	return out, err
+}
+
+// convertSingle writes a skill as one file, which is never one that is there.
+func (l *Linter) convertSingle(q ConvertRequest, dir string, src []byte) (Converted, error) {
+	if q.Write {
+		return Converted{}, diag.New(diag.Misuse, "usage", "--to %s writes one file beside the skill: -w does not apply", q.To).Hint("skl convert %s --to %s -o .", q.Path, q.To)
+	}
+	files, err := otherFiles(dir)
+	if err != nil {
+		return Converted{}, err
+	}
+	one, err := skill.ToSingle(src, files, q.To, slices.Contains(q.Allow, skill.LossLoadCmd))
+	if err == nil {
+		err = q.refuse(one.Losses)
+	}
+	if err != nil {
+		return Converted{}, err
+	}
+	out := Converted{Path: dir, To: q.To, Losses: append([]skill.Loss{}, one.Losses...)}
+	out.Diff, _, _ = trees.Lines("", string(one.Text))
+	if q.Output == "" || q.DryRun {
+		return out, nil
+	}
+	target := scope.Absolute(l.Scope.Cwd, q.Output)
+	if !strings.HasSuffix(target, one.Ext) {
+		target = filepath.Join(target, one.Name+one.Ext)
+	}
+	if scope.Exists(target) {
+		return Converted{}, diag.New(diag.Misuse, "exists", "%s exists already", l.Scope.Short(target))
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return Converted{}, err
+	}
+	out.Wrote = target
+	return out, scope.WriteIn(filepath.Dir(target), filepath.Base(target), one.Text)
+}
+
+// otherFiles are the files of a skill beside its SKILL.md, sorted.
+func otherFiles(dir string) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(scope.FilesIn(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		case !d.IsDir() && name != skill.FileName:
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
 }
 
 // check refuses a form, or the code of a loss, that there is not.
@@ -119,9 +176,12 @@ func (q ConvertRequest) refuse(losses []skill.Loss) error {
 		return nil
 	}
 	hint := "skl convert " + diag.Quote(q.Path) + " --to " + q.To
-	if q.Output != "" {
+	switch {
+	case q.Output != "":
 		hint += " -o " + diag.Quote(q.Output)
-	} else {
+	case slices.Contains(skill.SingleTargets(), q.To):
+		hint += " -o ."
+	default:
 		hint += " -w"
 	}
 	for _, code := range allow {
