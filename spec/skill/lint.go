@@ -2,7 +2,9 @@ package skill
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,8 +28,12 @@ type LintOptions struct {
 func Lint(fsys fs.FS, dir string, opt LintOptions) []diag.Finding {
 	findings := lintPackage(fsys)
 	src, err := fs.ReadFile(fsys, FileName)
-	if err == nil {
-		findings = append(findings, lintFile(src, SidecarIn(fsys, "."), dir, opt)...)
+	switch sidecar := SidecarIn(fsys, "."); {
+	case err == nil:
+		findings = append(findings, lintFile(src, sidecar, dir, opt)...)
+	case errors.Is(err, fs.ErrNotExist) && sidecar != nil:
+		found := lintFile(nil, sidecar, dir, opt) // as if SKILL.md were empty
+		findings = append(findings, slices.DeleteFunc(found, func(f diag.Finding) bool { return f.Rule == RuleFrontmatter })...)
 	}
 	for i := range findings {
 		f := &findings[i]
@@ -49,7 +55,13 @@ func Lint(fsys fs.FS, dir string, opt LintOptions) []diag.Finding {
 func lintFile(src, sidecar []byte, dir string, opt LintOptions) []diag.Finding {
 	r, p := openWith(src, sidecar)
 	if p != nil {
-		return []diag.Finding{*p}
+		found := []diag.Finding{*p}
+		if _, err := ReadSidecar(sidecar); err != nil && sidecar != nil {
+			broken := &reader{doc: &Document{}}
+			broken.takeSidecar(sidecar)
+			found = append(found, broken.findings...)
+		}
+		return found
 	}
 	r.lintNames(dir)
 	r.lintText()

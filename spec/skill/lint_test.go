@@ -140,6 +140,9 @@ var ruleCases = []ruleCase{
 	{RuleSetID, with("a", "setuid:"), with("a", "exec:"), LintOptions{}},
 	{RuleLFS, with("a.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), with("a.md", "version https://git-lfs.github.com/ is a pointer\n"), LintOptions{}},
 	{RuleBytecode, with("__pycache__/a.pyc", "x"), with("a.py", "x"), LintOptions{}},
+	{RuleSidecarBroken, with("SKILL.json", "{"), with("SKILL.json", "{}"), LintOptions{}},
+	{RuleSidecarBroken, "-- SKILL.json --\n[]\n", "-- SKILL.json --\n{}\n", LintOptions{}},
+	{RuleSidecarKeys, with("SKILL.json", `{"icon": "x"}`), with("SKILL.json", `{"name": "x"}`), LintOptions{}},
 	{RuleSidecar, with("SKILL.json", `{"name": "other"}`), with("SKILL.json", `{"description": ""}`), LintOptions{}},
 	{RuleUnreadable, with("a.md", "broken:"), with("a.md", "a"), LintOptions{}},
 }

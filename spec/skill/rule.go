@@ -86,6 +86,8 @@ const (
 	RuleLegacyTools        = "V1-LEGACY-TOOLS"
 	RuleSidecar            = "V1-SIDECAR"
 	RuleSidecarAlone       = "V1-SIDECAR-ALONE"
+	RuleSidecarBroken      = "V1-SIDECAR-BROKEN"
+	RuleSidecarKeys        = "V1-SIDECAR-KEYS"
 
 	RuleSkillFileCase = "PKG-SKILL-MD-CASE"
 	RuleNested        = "PKG-NESTED"
@@ -209,8 +211,10 @@ var rules = []RuleDoc{
 	{RuleModelOnly, diag.SeverityWarning, false, "model-only is not listed in critical, so older readers would ignore it"},
 	{RuleNoFormat, diag.SeverityWarning, false, "a key of corteza.skill has no effect without skill_format, or one that limits holds with skl alone"},
 	{RuleSideEffects, diag.SeverityError, false, "side_effects is not a list of known, compatible values; external is added"},
-	{RuleSidecar, diag.SeverityWarning, false, "SKILL.json cannot be read, or says something else than SKILL.md, or more"},
+	{RuleSidecar, diag.SeverityWarning, false, "SKILL.json says something else than SKILL.md, or more"},
 	{RuleSidecarAlone, diag.SeverityWarning, true, "only SKILL.json says the name or description, and agents do not read it"},
+	{RuleSidecarBroken, diag.SeverityError, true, "SKILL.json cannot be read"},
+	{RuleSidecarKeys, diag.SeverityInfo, false, "SKILL.json has keys that SKILL.md has no place for, so it stays"},
 	{RuleToolInterpreter, diag.SeverityWarning, false, "tools.allow holds an interpreter, which can call everything else"},
 	{RuleToolName, diag.SeverityError, false, "an entry of tools is not a tool name; read as an empty allow list"},
 	{RuleToolUnreachable, diag.SeverityWarning, false, "a tool is both allowed and denied"},

@@ -25,8 +25,14 @@ const CodeSidecar = "E_SIDECAR"
 //
 // Its error is a *diag.Error with code E_SIDECAR.
 func ReadSidecar(data []byte) (*Document, error) {
-	invalid := func(why string) (*Document, error) {
-		return nil, diag.New(diag.Unmet, CodeSidecar, "%s", why).At(diag.Position{File: SidecarName})
+	d, _, err := readSidecar(data)
+	return d, err
+}
+
+// readSidecar also returns the keys that a SKILL.md has no place for.
+func readSidecar(data []byte) (d *Document, others []string, err error) {
+	invalid := func(why string) (*Document, []string, error) {
+		return nil, nil, diag.New(diag.Unmet, CodeSidecar, "%s", why).At(diag.Position{File: SidecarName})
 	}
 	if len(data) > MaxFrontmatter {
 		return invalid("the file is larger than 64 KiB")
@@ -38,7 +44,7 @@ func ReadSidecar(data []byte) (*Document, error) {
 	if root.Kind != Map {
 		return invalid("the file is not a JSON object")
 	}
-	d := &Document{State: Ready, Invocation: Auto}
+	d = &Document{State: Ready, Invocation: Auto}
 	for _, f := range root.Fields {
 		text, isText := f.Value.text()
 		text = strings.TrimSpace(text)
@@ -64,12 +70,14 @@ func ReadSidecar(data []byte) (*Document, error) {
 			d.Metadata = append(d.Metadata, Pair{f.Key, text})
 		case "tools":
 			d.warn(RuleLegacyTools, "tools never limited anything and is ignored; use tools.allow of %s", FormatV1)
+		default:
+			others = append(others, f.Key)
 		}
 	}
 	if err := CheckName(d.Name, ""); err != nil {
 		d.warn(err.(*diag.Error).Code, "%s", err.(*diag.Error).Message)
 	}
-	return d, nil
+	return d, others, nil
 }
 
 func (d *Document) warn(rule, format string, args ...any) {
@@ -157,10 +165,14 @@ func (r *reader) takeSidecar(sidecar []byte) {
 		f.File = file
 		return f
 	}
-	side, err := ReadSidecar(sidecar)
+	side, others, err := readSidecar(sidecar)
 	if e, ok := errors.AsType[*diag.Error](err); ok {
-		say(RuleSidecar, SidecarName, "it is not read: %s", e.Message)
+		say(RuleSidecarBroken, SidecarName, "it is not read: %s", e.Message)
 		return
+	}
+	if len(others) > 0 {
+		keys := diag.Printable(diag.Head(strings.Join(others, ", "), maxFeatureText))
+		say(RuleSidecarKeys, SidecarName, "%s: SKILL.md has no place for it, so lint --fix leaves it here", keys)
 	}
 	for _, w := range side.Warnings {
 		if w.Rule != RuleNameMissing {

@@ -77,7 +77,7 @@ func TestReadWithBoth(t *testing.T) {
 		}
 		said := ""
 		for _, w := range d.Warnings {
-			if w.Rule == RuleSidecar && w.File == SidecarName {
+			if (w.Rule == RuleSidecar || w.Rule == RuleSidecarBroken) && w.File == SidecarName {
 				said += w.Message
 			}
 		}

@@ -116,7 +116,7 @@ func (r *reader) lenient() *Document {
 	d := r.doc
 	d.Warnings = r.findings
 	for i := range d.Warnings {
-		if w := &d.Warnings[i]; strings.HasPrefix(w.Rule, "SPEC-") && w.Severity == diag.SeverityError {
+		if w := &d.Warnings[i]; (strings.HasPrefix(w.Rule, "SPEC-") || w.Rule == RuleSidecarBroken) && w.Severity == diag.SeverityError {
 			w.Severity = diag.SeverityWarning
 		}
 	}

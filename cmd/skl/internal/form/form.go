@@ -46,7 +46,7 @@ func (l *Linter) dirs(args []string) ([]string, error) {
 			return nil, err
 		}
 		if len(below) == 0 {
-			if hasLowerCase(top) {
+			if hasOtherManifest(top) {
 				dirs = append(dirs, top)
 				continue
 			}
@@ -57,10 +57,12 @@ func (l *Linter) dirs(args []string) ([]string, error) {
 	return dirs, nil
 }
 
-// hasLowerCase reports a folder whose only manifest is called skill.md, which lint explains.
-func hasLowerCase(dir string) bool {
+// hasOtherManifest reports a folder whose only manifest is called skill.md or SKILL.json, which lint explains.
+func hasOtherManifest(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(e.Name(), skill.FileName) })
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return strings.EqualFold(e.Name(), skill.FileName) || e.Name() == skill.SidecarName && e.Type().IsRegular()
+	})
 }
 
 func skillsBelow(top string) ([]string, error) {

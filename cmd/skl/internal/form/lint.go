@@ -137,19 +137,19 @@ func (l *Linter) mend(dir string, around finder, found []diag.Finding, opt skill
 			byFile[f.File] = append(byFile[f.File], f)
 		}
 	}
-	for file, fs := range byFile {
+	for file, found := range byFile {
 		path := filepath.Join(dir, filepath.FromSlash(file))
 		src, err := scope.ReadIn(dir, file)
-		if err != nil {
+		if err != nil && !(file == skill.FileName && errors.Is(err, fs.ErrNotExist)) { // SKILL.json alone says what it will hold
 			return nil, err
 		}
-		for _, f := range fs {
+		for _, f := range found {
 			l.Scope.Tell.Note("%s:%d: %s [%s]", l.Scope.Short(path), f.Line, f.Fix.Note, f.Rule)
 		}
 		if dry {
 			continue
 		}
-		if err := scope.WriteIn(dir, file, skill.Apply(src, skill.Fixes(fs))); err != nil {
+		if err := scope.WriteIn(dir, file, skill.Apply(src, skill.Fixes(found))); err != nil {
 			return nil, err
 		}
 	}
