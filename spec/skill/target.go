@@ -184,7 +184,7 @@ func home(src []byte) []byte {
 	return out
 }
 
-// withoutAdded removes the lines that markAdded marked.
+// withoutAdded removes the lines that markAdded marked, unless keys of the format beside them would lose their meaning.
 func withoutAdded(src []byte) []byte {
 	r, p := open(src)
 	if p != nil || r.fm.flowRoot {
@@ -196,6 +196,10 @@ func withoutAdded(src []byte) []byte {
 		if line, ok := strings.CutSuffix(strings.TrimRight(string(src[start:end]), "\r\n"), added); ok && slices.Contains(addedKeys, f.Key) && !strings.Contains(line, "\n") {
 			fields = append(fields, f)
 		}
+	}
+	others := slices.DeleteFunc(r.topLevelKeys(), func(f Field) bool { _, marked := find(fields, f.Key); return marked || !isV1Shaped(f) })
+	if len(others)+len(r.portableKeys()) > 0 {
+		return src
 	}
 	return Apply(src, r.cuts(fields))
 }

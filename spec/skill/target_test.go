@@ -95,6 +95,27 @@ func checkDialects(t *testing.T, name string, src []byte) (n int) {
 	return n
 }
 
+// A line that a conversion to v1 added stays when keys were written that mean something with it alone, and a limit that was edited on it is not lost.
+func TestAddedStays(t *testing.T) {
+	v1, err := To(minimal(""), nil, "v1")
+	if err != nil || !strings.Contains(string(v1.Text), added) {
+		t.Fatalf("%v\n%s", err, v1.Text)
+	}
+	src := bytes.Replace(v1.Text, []byte(added), []byte(added+"\ninteraction: returning"), 1)
+	if got, err := To(src, nil, "claude"); err != nil || !bytes.Equal(got.Text, src) {
+		t.Errorf("%v\n%s", err, got.Text)
+	}
+	gated, err := To(minimal(KeyNoModel+": true\n"), nil, "v1")
+	if err != nil || !strings.Contains(string(gated.Text), "model_invocation: user-only"+added) {
+		t.Fatalf("%v\n%s", err, gated.Text)
+	}
+	stricter := bytes.Replace(gated.Text, []byte("user-only"), []byte("disabled"), 1)
+	got, err := To(stricter, nil, "openclaw")
+	if err != nil || !slices.ContainsFunc(got.Losses, func(l Loss) bool { return l.Code == LossWiden }) {
+		t.Errorf("a limit is lost without a word: %v %v\n%s", err, got.Losses, got.Text)
+	}
+}
+
 // spelled reports whether a loss says that bytes do not come back.
 func spelled(t Translation) bool {
 	return slices.ContainsFunc(t.Losses, func(l Loss) bool { return l.Code == LossComment || l.Code == LossEncoding })

@@ -218,8 +218,12 @@ func treeLoss(text string) skill.Loss {
 	loss := skill.Loss{Code: skill.LossTree, Field: "body", From: "body", To: "body", Severity: diag.SeverityWarning, Text: text}
 	if rest, ok := strings.CutPrefix(text, skill.FileName+":"); ok {
 		number, sentence, found := strings.Cut(rest, ": ")
-		if line, err := strconv.Atoi(number); found && err == nil {
+		line, err := strconv.Atoi(number)
+		switch {
+		case found && err == nil:
 			loss.Line, loss.Text = line, sentence
+		case strings.HasPrefix(rest, " "):
+			loss.Text = rest[1:]
 		}
 	}
 	return loss
