@@ -170,10 +170,7 @@ func (r *reader) takeSidecar(sidecar []byte) {
 		say(RuleSidecarBroken, SidecarName, "it is not read: %s", e.Message)
 		return
 	}
-	if len(others) > 0 {
-		keys := diag.Printable(diag.Head(strings.Join(others, ", "), maxFeatureText))
-		say(RuleSidecarKeys, SidecarName, "%s: SKILL.md has no place for it, so lint --fix leaves it here", keys)
-	}
+	r.sidecarKeys(others)
 	for _, w := range side.Warnings {
 		if w.Rule != RuleNameMissing {
 			r.findings = append(r.findings, w)
@@ -222,6 +219,14 @@ func (r *reader) takeSidecar(sidecar []byte) {
 		if len(keys) == 0 || r.fm.end > 0 { // else the next pass, when there is a frontmatter
 			f.Fix = r.metadataFix(metadata)
 		}
+	}
+}
+
+// sidecarKeys names the keys that stay in a sidecar, at most 200 bytes of them.
+func (r *reader) sidecarKeys(others []string) {
+	if len(others) > 0 {
+		keys := diag.Printable(diag.Head(strings.Join(others, ", "), maxFeatureText))
+		r.report(RuleSidecarKeys, Span{Line: 1, Column: 1}, "%s: SKILL.md has no place for it, so lint --fix leaves it here", keys).File = SidecarName
 	}
 }
 
