@@ -170,12 +170,7 @@ func (r *reader) takeSidecar(sidecar []byte) {
 		say(RuleSidecarBroken, SidecarName, "it is not read: %s", e.Message)
 		return
 	}
-	r.sidecarKeys(others)
-	for _, w := range side.Warnings {
-		if w.Rule != RuleNameMissing {
-			r.findings = append(r.findings, w)
-		}
-	}
+	r.sidecarRemarks(side.Warnings, others)
 	d := r.doc
 	author, _ := side.Meta("author")
 	own, _ := d.Meta("author")
@@ -222,8 +217,13 @@ func (r *reader) takeSidecar(sidecar []byte) {
 	}
 }
 
-// sidecarKeys names the keys that stay in a sidecar, at most 200 bytes of them.
-func (r *reader) sidecarKeys(others []string) {
+// sidecarRemarks adds the warnings about a sidecar, and names the keys that stay in it, at most 200 bytes of them.
+func (r *reader) sidecarRemarks(warnings []diag.Finding, others []string) {
+	for _, w := range warnings {
+		if w.Rule != RuleNameMissing {
+			r.findings = append(r.findings, w)
+		}
+	}
 	if len(others) > 0 {
 		keys := diag.Printable(diag.Head(strings.Join(others, ", "), maxFeatureText))
 		r.report(RuleSidecarKeys, Span{Line: 1, Column: 1}, "%s: SKILL.md has no place for it, so lint --fix leaves it here", keys).File = SidecarName
