@@ -162,7 +162,7 @@ var outsideScopes = map[string]string{
 	"internal/scope/market.go ReadDir":               "confined by an os.Root",
 	"internal/scope/market.go ReadFile":              "confined by an os.Root",
 	"internal/scope/market.go ReadLink":              "confined by an os.Root",
-	"internal/form/form.go hasLowerCase":             "asks whether something is there, and reads nothing of it",
+	"internal/form/form.go hasOtherManifest":         "asks whether something is there, and reads nothing of it",
 	"internal/form/form.go skillsBelow":              "asks whether something is there, and reads nothing of it",
 	"internal/scope/hosts.go HostEnv":                "asks whether something is there, and reads nothing of it",
 	"install/machine_unix.go makeMachine":            "the administrator's directory, which only administrators can change",

@@ -306,7 +306,7 @@ func (a *Author) keepBase(s *skillify.Skill) {
 	if scope.Exists(dir) {
 		return
 	}
-	at, err := a.placeFor(filepath.Dir(dir))
+	at, err := a.Scope.PlaceFor(filepath.Dir(dir))
 	if err == nil {
 		defer at.Close()
 		err = writeFolder(at, dir, s.Files)

@@ -173,7 +173,7 @@ func (a *Author) writeCopy(m *madeSkill, now *skillify.Skill, merged *skillify.M
 	if scope.Exists(dir) {
 		return dir, nil
 	}
-	at, err := a.placeFor(filepath.Dir(dir))
+	at, err := a.Scope.PlaceFor(filepath.Dir(dir))
 	if err != nil {
 		return "", err
 	}

@@ -133,7 +133,7 @@ func (a *Author) putSkill(s *skillify.Skill, out Skillified, dry bool) (Skillifi
 		out.State = "would_write"
 		return out, nil
 	}
-	at, err := a.placeFor(filepath.Dir(out.Path))
+	at, err := a.Scope.PlaceFor(filepath.Dir(out.Path))
 	if err != nil {
 		return Skillified{}, err
 	}
@@ -144,25 +144,6 @@ func (a *Author) putSkill(s *skillify.Skill, out Skillified, dry bool) (Skillifi
 	a.keepBase(s)
 	out.State = "written"
 	return out, nil
-}
-
-// placeFor makes the folder that a skill is put in. Below the working directory, which may be a stranger's, no link leads out of it.
-func (a *Author) placeFor(parent string) (*within.Dir, error) {
-	if scope.Below(a.Scope.Dirs.Data, parent) {
-		return within.Anywhere(), a.Scope.MkdirPrivate(parent)
-	}
-	at := within.Anywhere()
-	if scope.Below(a.Scope.Cwd, parent) {
-		var err error
-		if at, err = within.Open(a.Scope.Cwd); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := at.MkdirAll(parent, 0o755); err != nil {
-		at.Close()
-		return nil, err
-	}
-	return at, nil
 }
 
 // writeFolder writes a folder that is not there: all its files or none.

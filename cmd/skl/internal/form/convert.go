@@ -122,11 +122,13 @@ func (l *Linter) convertSingle(q ConvertRequest, dir string, src []byte) (Conver
 	if scope.Exists(target) {
 		return Converted{}, diag.New(diag.Misuse, "exists", "%s exists already", l.Scope.Short(target))
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+	at, err := l.Scope.PlaceFor(filepath.Dir(target))
+	if err != nil {
 		return Converted{}, err
 	}
+	defer at.Close()
 	out.Wrote = target
-	return out, scope.WriteIn(filepath.Dir(target), filepath.Base(target), one.Text)
+	return out, at.WriteFile(target, one.Text, 0o644)
 }
 
 // otherFiles are the files of a skill beside its SKILL.md, sorted.
@@ -266,6 +268,11 @@ func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, wri
 		if scope.Exists(target) {
 			return "", diag.New(diag.Misuse, "exists", "%s exists already", output)
 		}
+		at, err := l.Scope.PlaceFor(filepath.Dir(target))
+		if err != nil {
+			return "", err
+		}
+		defer at.Close()
 		if err := os.CopyFS(target, scope.FilesIn(dir)); err != nil {
 			return "", err
 		}

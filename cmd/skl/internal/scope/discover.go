@@ -210,6 +210,26 @@ func ReadIn(dir, name string) ([]byte, error) {
 	return d.ReadFile(filepath.Join(dir, filepath.FromSlash(name)), MaxEdited)
 }
 
+// PlaceFor makes the directory that something new is put in, and returns what writes there. Below the working directory, whose content may
+// be a stranger's, no link leads out of it; elsewhere links are the person's own. The caller closes it.
+func (sc *Scope) PlaceFor(parent string) (*within.Dir, error) {
+	if Below(sc.Dirs.Data, parent) || Below(sc.Dirs.Cache, parent) {
+		return within.Anywhere(), sc.MkdirPrivate(parent)
+	}
+	at := within.Anywhere()
+	if Below(sc.Cwd, parent) {
+		var err error
+		if at, err = within.Open(sc.Cwd); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := at.MkdirAll(parent, 0o755); err != nil {
+		at.Close()
+		return nil, err
+	}
+	return at, nil
+}
+
 // WriteIn replaces or makes the file name, a slash path, of a directory whose content someone else
 // made, and the directories above it.
 func WriteIn(dir, name string, text []byte) error {
