@@ -97,7 +97,7 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 // convertSingle writes a skill as one file, which is never one that is there.
 func (l *Linter) convertSingle(q ConvertRequest, dir string, src []byte) (Converted, error) {
 	if q.Write {
-		return Converted{}, diag.New(diag.Misuse, "usage", "--to %s writes one file beside the skill: -w does not apply", q.To).Hint("skl convert %s --to %s -o .", q.Path, q.To)
+		return Converted{}, diag.New(diag.Misuse, "usage", "--to %s writes one file beside the skill: -w does not apply", q.To).Hint("skl convert %s --to %s -o DIR", q.Path, q.To)
 	}
 	files, err := otherFiles(dir)
 	if err != nil {
