@@ -317,3 +317,16 @@ func TestIndexIsRead(t *testing.T) {
 		t.Errorf("with other line ends: %v", err)
 	}
 }
+
+// TestAPI: the command that installs a program names the version, and is no change of it.
+func TestAPI(t *testing.T) {
+	index := func(version, push string) *Index {
+		return &Index{Version: version, Symbols: []Symbol{{ID: "push", Kind: pkgdoc.Function, Signature: push}, {ID: "q", Kind: pkgdoc.Command, Signature: "go install example.com/q@v" + version}}}
+	}
+	if d := API(index("1.0.0", "push(n = 1.0.0)"), index("1.1.0", "push(n = 1.0.0)")); !d.Empty() {
+		t.Errorf("%+v", d)
+	}
+	if d := API(index("1.0.0", "push(n = 1.0.0)"), index("1.1.0", "push(n = 1.1.0)")); len(d.Changed) != 1 {
+		t.Errorf("%+v", d)
+	}
+}

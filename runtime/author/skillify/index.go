@@ -145,7 +145,7 @@ func API(from, to *Index) APIDiff {
 		case before == nil:
 			d.Added = append(d.Added, id)
 			continue
-		case before.Signature != now.Signature:
+		case before.Signature != now.Signature && !(now.Kind == pkgdoc.Command && strings.ReplaceAll(before.Signature, from.Version, to.Version) == now.Signature): // which names the version
 			d.Changed = append(d.Changed, SignatureNow{id, before.Signature, now.Signature})
 		}
 		if now.Deprecated != "" && before.Deprecated == "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -89,6 +90,11 @@ func sayAPI(say *report.Text, d *author.APIDiff) {
 		if i == maxNamed {
 			say.Note("and %d more signatures", len(d.Changed)-i)
 			break
+		}
+		if strings.Contains(c.From+c.To, "\n") {
+			_, add, remove := trees.Lines(c.From+"\n", c.To+"\n")
+			say.Note("changed: %s, +%d -%d lines", c.ID, add, remove)
+			continue
 		}
 		say.Note("changed: %s", report.OrDash(c.From))
 		say.Note("     to: %s", report.OrDash(c.To))
