@@ -176,6 +176,8 @@ var outsideScopes = map[string]string{
 	"internal/packages/made.go NoteMade":             "the user's cache",
 	"internal/packages/packages.go Open":             "a package that a person names: an installed one, a folder or an archive",
 	"internal/packages/packages.go unpacked":         "an archive that a person names",
+	"internal/author/summarize.go keepSummary":       "the user's cache",
+	"internal/author/summarize.go summarize":         "the user's cache",
 	"internal/author/author.go writeArchive":         "a file that the user names on the command line",
 	"internal/ship/key.go ShowKey":                   "a file that the user names on the command line",
 	"internal/ship/key.go writeNew":                  "a file that the user names on the command line",

@@ -38,6 +38,8 @@ type Options struct {
 	TopLevel bool   // the keys of corteza.skill/v1 at top level, not in metadata
 
 	Integrity string // what the ecosystem says of the package's bytes; "" if nothing is known
+
+	Summary *Summary // prose of the overview, which is checked; nil writes none
 }
 
 // A File is one of a skill.
@@ -88,6 +90,11 @@ func Make(p *pkgdoc.Package, o Options) (*Skill, error) {
 	if len(p.Skills) > 0 {
 		return nil, &HasSkills{p.Name, p.Skills}
 	}
+	if o.Summary != nil {
+		if err := CheckSummary(p, o.Summary); err != nil {
+			return nil, err
+		}
+	}
 	m := &maker{p: p, o: o, name: Name(p)}
 	m.origin()
 	m.guides()
@@ -136,6 +143,9 @@ func (m *maker) add(name, text string) {
 func (m *maker) origin() {
 	m.from = skill.Origin{Ecosystem: m.p.Ecosystem, Package: m.p.Name, Version: m.p.Version, SourceHash: m.p.SourceHash(),
 		Generator: Generator, GeneratorVersion: m.o.Version, Recipe: m.o.Recipe(), Integrity: m.o.Integrity}
+	if m.o.Summary != nil {
+		m.from.SummarizedBy = m.o.Summary.By
+	}
 }
 
 func tokens(text string) int { return (len(text) + 3) / 4 }

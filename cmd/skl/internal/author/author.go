@@ -15,13 +15,17 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
 
 // An Author works on skills in the working directory of a scope.
-type Author struct{ Scope *scope.Scope }
+type Author struct {
+	Scope *scope.Scope
+	Model func(spec string) (model.Model, error) // opens a model by what a person calls it, "" by the configuration; nil opens none
+}
 
 // A StartRequest asks for a new skill.
 type StartRequest struct {

@@ -86,7 +86,7 @@ func (a *Author) Freshness(ctx context.Context, q FreshRequest) ([]Fresh, error)
 	}
 	out := []Fresh{}
 	for _, m := range all {
-		if _, err := a.compare(ctx, m, q.From, q.Version); err != nil {
+		if _, err := a.compare(ctx, m, q.From, q.Version, Prose{}); err != nil {
 			return nil, err
 		}
 		out = append(out, m.fresh)
@@ -220,7 +220,7 @@ func (a *Author) madeSkills(ctx context.Context) (out []*madeSkill, err error) {
 }
 
 // compare fills in how a skill stands to its package, and returns what is made of that now; nil if it is not here.
-func (a *Author) compare(ctx context.Context, m *madeSkill, from, version string) (*skillify.Skill, error) {
+func (a *Author) compare(ctx context.Context, m *madeSkill, from, version string, prose Prose) (*skillify.Skill, error) {
 	src, err := packages.Open(a.Scope, cmp.Or(from, m.origin.Ecosystem+":"+m.origin.Package))
 	if from == "" && errors.Is(err, diag.Code("no_package")) {
 		m.fresh.State, m.fresh.Why, m.fresh.NotHere = skillify.Missing, err.Error(), true
@@ -233,7 +233,7 @@ func (a *Author) compare(ctx context.Context, m *madeSkill, from, version string
 	if err != nil {
 		return nil, err
 	}
-	now, p, err := made(ctx, src, skillify.Options{Version: version, TopLevel: strings.HasSuffix(m.origin.Recipe, "+top")})
+	now, p, _, err := a.made(ctx, src, skillify.Options{Version: version, TopLevel: strings.HasSuffix(m.origin.Recipe, "+top")}, prose)
 	if err != nil {
 		return nil, err
 	}

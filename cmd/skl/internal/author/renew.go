@@ -30,6 +30,8 @@ type RenewRequest struct {
 	Version string // of skl
 	Merge   bool   // keep what a person changed
 	DryRun  bool
+
+	Prose
 }
 
 // Results of a renewal.
@@ -64,12 +66,15 @@ func (a *Author) Renew(ctx context.Context, q RenewRequest) (Renewal, error) {
 	if err := a.installedCopy(m.dir); err != nil {
 		return Renewal{}, err
 	}
-	now, err := a.compare(ctx, m, q.From, q.Version)
+	now, err := a.compare(ctx, m, q.From, q.Version, q.Prose)
 	if err != nil {
 		return Renewal{}, err
 	}
 	if err := a.renewable(m, now); err != nil {
 		return Renewal{}, err
+	}
+	if by := m.origin.SummarizedBy; by != "" && !q.Summarize {
+		a.Scope.Tell.Note("the overview that %s wrote is not written again: --summarize does that", diag.Printable(by))
 	}
 	merged, err := a.merged(m, now)
 	if err != nil {

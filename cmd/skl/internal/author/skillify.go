@@ -29,6 +29,14 @@ type SkillifyRequest struct {
 	TopLevel bool   // the keys of corteza.skill/v1 at top level
 	Version  string // of skl
 	DryRun   bool
+
+	Prose
+}
+
+// A Prose is whether a model writes the prose of the overview, and which.
+type Prose struct {
+	Summarize bool
+	Model     string // "" is that of the configuration
 }
 
 // A Skillified is a skill that was made of a package.
@@ -42,6 +50,7 @@ type Skillified struct {
 	State     string            `json:"state"` // written, unchanged, or would_write
 	Stamp     map[string]string `json:"generated_from"`
 	Report    skillify.Report   `json:"report"`
+	Summary   *Summarized       `json:"summary,omitempty"`
 	Findings  []content.Finding `json:"findings"` // what skl audit finds in it: text of the package
 }
 
@@ -54,30 +63,34 @@ func (a *Author) Skillify(ctx context.Context, q SkillifyRequest) (Skillified, e
 	if err != nil {
 		return Skillified{}, err
 	}
-	s, p, err := made(ctx, src, skillify.Options{Version: q.Version, TopLevel: q.TopLevel})
+	s, p, summary, err := a.made(ctx, src, skillify.Options{Version: q.Version, TopLevel: q.TopLevel}, q.Prose)
 	if err != nil {
 		return Skillified{}, err
 	}
 	out := Skillified{Name: s.Name, Path: a.skillifiedPath(s, q.Output), Ecosystem: p.Ecosystem, Package: p.Name, Version: p.Version, From: src.From, Stamp: s.Origin.Map(),
-		Report: s.Report, Findings: auditOf(s)}
+		Report: s.Report, Summary: summary, Findings: auditOf(s)}
 	return a.putSkill(s, out, q.DryRun)
 }
 
 // made is the skill of a package.
-func made(ctx context.Context, src *packages.Source, o skillify.Options) (*skillify.Skill, *pkgdoc.Package, error) {
-	p, err := src.Read()
-	if err == nil {
+func (a *Author) made(ctx context.Context, src *packages.Source, o skillify.Options, prose Prose) (s *skillify.Skill, p *pkgdoc.Package, summary *Summarized, err error) {
+	if p, err = src.Read(); err == nil {
 		err = ctx.Err()
 	}
+	if err == nil && prose.Summarize && len(p.Skills) == 0 {
+		if summary, err = a.summarize(ctx, p, prose.Model); err == nil {
+			o.Summary = &summary.Summary
+		}
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	o.Integrity = src.Integrity(p.Version)
-	s, err := skillify.Make(p, o)
+	s, err = skillify.Make(p, o)
 	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
 		err = diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(src.From, filepath.FromSlash(own.Skills[0]))))
 	}
-	return s, p, err
+	return s, p, summary, err
 }
 
 // skillifiedPath is the folder of a skill.

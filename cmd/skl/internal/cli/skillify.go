@@ -23,6 +23,8 @@ func skillifyCommand() command {
 			&cli.BoolFlag{Name: "update", Usage: "bring a skill that was made to what its package says now, and show what changes"},
 			&cli.BoolFlag{Name: "merge", Usage: "with --update: keep what a person changed"},
 			&cli.StringFlag{Name: "from", Usage: "with --check or --update: the `PACKAGE` to compare with, where it is not the installed one"},
+			&cli.BoolFlag{Name: "summarize", Usage: "have a model write the prose of the overview; each sentence says what it is taken from, and that is checked"},
+			&cli.StringFlag{Name: "model", Usage: "with --summarize: the `MODEL`, as for skl run"},
 			dryRunFlag(),
 		},
 		run: runSkillify}
@@ -34,6 +36,8 @@ func runSkillify(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "--check changes nothing, --update does: choose one")
 	case (check || update) && (c.IsSet("output") || c.IsSet("encoding")):
 		return diag.New(diag.Misuse, "usage", "-o and --encoding are for a new skill; one that was made stays where and as it is").Hint("skl skillify PACKAGE -o DIR")
+	case check && c.Bool("summarize"), c.IsSet("model") && !c.Bool("summarize"):
+		return diag.New(diag.Misuse, "usage", "--summarize is for what writes a skill, --model for --summarize")
 	case !update && c.Bool("merge"), !check && !update && c.IsSet("from"), check && c.Bool("dry-run"):
 		return diag.New(diag.Misuse, "usage", "--merge is for --update, --from for --check and --update, --dry-run for what writes")
 	case check:
@@ -48,7 +52,8 @@ func runSkillify(ctx context.Context, w *world, c *cli.Context) error {
 	if encoding != "metadata" && encoding != "top" {
 		return diag.New(diag.Misuse, "usage", "--encoding %q is not one", encoding).Meant("metadata", "top")
 	}
-	out, err := w.author().Skillify(ctx, author.SkillifyRequest{Package: c.Args().First(), Output: c.String("output"), TopLevel: encoding == "top", Version: build.Current().Version, DryRun: c.Bool("dry-run")})
+	out, err := w.author().Skillify(ctx, author.SkillifyRequest{Package: c.Args().First(), Output: c.String("output"), TopLevel: encoding == "top", Version: build.Current().Version, DryRun: c.Bool("dry-run"),
+		Prose: author.Prose{Summarize: c.Bool("summarize"), Model: c.String("model")}})
 	return w.show(out, err, func(say *report.Text) { w.printSkillified(say, &out) })
 }
 
@@ -58,6 +63,9 @@ func (w *world) printSkillified(say *report.Text, out *author.Skillified) {
 	say.Print("%s%s of %s %s  %s, %s  %s", sign, out.Name, out.Package, out.Version, diag.Count(r.Files, "file"), diag.Size(int64(r.Bytes)), w.scope.Short(out.Path))
 	say.Print("  %s, %d with a description, on %s; %s", diag.Count(r.Symbols, "symbol"), r.Documented, diag.Count(r.Pages, "page"), diag.Count(r.Guides, "guide"))
 	say.Print("  SKILL.md has %s, about %d tokens; the longest reference about %d", diag.Count(r.Lines, "line"), r.Tokens, r.Largest)
+	if s := out.Summary; s != nil {
+		say.Print("  overview: %s by %s%s", diag.Count(len(s.Sentences), "sentence"), s.By, map[bool]string{true: ", as written before"}[s.Cached])
+	}
 	if r.Hidden > 0 {
 		say.Note("%s that do not show were taken out of its text", diag.Count(r.Hidden, "character"))
 	}

@@ -119,7 +119,8 @@ func (w *world) skillifyUpdate(ctx context.Context, c *cli.Context) error {
 	if c.Args().Len() != 1 {
 		return diag.New(diag.Misuse, "usage", "--update takes one skill").Hint("skl skillify --check lists those that were made")
 	}
-	r, err := w.author().Renew(ctx, author.RenewRequest{Skill: c.Args().First(), From: c.String("from"), Version: build.Current().Version, Merge: c.Bool("merge"), DryRun: c.Bool("dry-run")})
+	r, err := w.author().Renew(ctx, author.RenewRequest{Skill: c.Args().First(), From: c.String("from"), Version: build.Current().Version, Merge: c.Bool("merge"), DryRun: c.Bool("dry-run"),
+		Prose: author.Prose{Summarize: c.Bool("summarize"), Model: c.String("model")}})
 	if err != nil {
 		return err
 	}

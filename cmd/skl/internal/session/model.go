@@ -88,6 +88,15 @@ func (rs *Runs) unknownModel(spec string) error {
 	return diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("%s", "--model "+strings.Join(modelWords, "|"))
 }
 
+// PickModel opens the model that ChooseModel chooses.
+func (rs *Runs) PickModel(flag string) (model.Model, error) {
+	spec, err := rs.ChooseModel(flag)
+	if err != nil {
+		return nil, err
+	}
+	return rs.OpenModel(spec)
+}
+
 // OpenModel makes the model that spec names: anthropic[:ID], openai[:ID], a name of the configuration,
 // claude-code, copilot, manual or replay:FILE. Checked asks again when an answer does not fit.
 func (rs *Runs) OpenModel(spec string) (model.Model, error) {
