@@ -110,3 +110,13 @@ func FuzzToTree(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkToTree converts a skill of 200 steps, each with code.
+func BenchmarkToTree(b *testing.B) {
+	src := []byte(messy + strings.Repeat("1. If the build fails, fix it\n\n   ```sh\n   make\n   ```\n", 200))
+	for b.Loop() {
+		if _, err := prose.ToTree(src, "demo", fstest.MapFS{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
