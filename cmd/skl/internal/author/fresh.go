@@ -119,7 +119,15 @@ func (a *Author) openMade(name string) (*madeSkill, error) {
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is neither a folder nor an installed skill", diag.Printable(name)).Hint("skl skillify --check")
 	}
-	if scope.Below(a.Scope.Cwd, dir) && !scope.Below(a.Scope.Cwd, real) && !scope.Below(a.Scope.Home, real) {
+	cwd, err := filepath.EvalSymlinks(a.Scope.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	linked, err := a.Scope.LinkedFolders()
+	if err != nil {
+		return nil, err
+	}
+	if scope.Below(a.Scope.Cwd, dir) && !scope.Below(cwd, real) && linked[dir] != real { // the person made that link
 		return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s is a link that leads out of the project; it is not read", diag.Printable(name)).Hint("name the folder that it leads to")
 	}
 	m, err := a.readMade(real)
