@@ -90,6 +90,8 @@ func movedLoss(f Field, name, target string) Loss {
 		code, severity = LossTrigger, diag.SeverityWarning
 	case "arguments", "argument-hint":
 		code = LossArgs
+	case "hooks": // one may deny what a tool would do
+		code, severity = LossEnforce, diag.SeverityWarning
 	}
 	return Loss{Code: code, Field: f.Key, From: f.Key, To: "metadata." + name, Line: f.KeySpan.Line, Severity: severity, Text: f.Key + " is not read by " + target + "; it is kept in metadata"}
 }

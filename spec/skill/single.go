@@ -102,7 +102,7 @@ func (w *single) head() yaml.Node {
 		if byModel {
 			add("description", d.Description)
 		} else {
-			w.lose(LossField, "description", d.lineOf("description"), diag.SeverityInfo, "description has no place in a rule that people start")
+			w.lose(LossField, "description", d.lineOf("description"), diag.SeverityWarning, "description has no place in a rule that people start")
 		}
 		if byModel && globs != "" {
 			add("globs", globs)
@@ -128,8 +128,12 @@ func (w *single) head() yaml.Node {
 		}
 	}
 	for _, f := range d.Fields {
-		if !w.holds(f.Key) {
-			w.lose(LossField, f.Key, f.KeySpan.Line, diag.SeverityInfo, diag.Printable(f.Key)+" has no place in a file of "+w.target)
+		switch {
+		case w.holds(f.Key):
+		case f.Key == "hooks": // one may deny what a tool would do
+			w.lose(LossWiden, f.Key, f.KeySpan.Line, diag.SeverityError, "hooks have no place in a file of "+w.target+", and what they deny would not be")
+		default:
+			w.lose(LossField, f.Key, f.KeySpan.Line, diag.SeverityWarning, diag.Printable(f.Key)+" has no place in a file of "+w.target)
 		}
 	}
 	return head

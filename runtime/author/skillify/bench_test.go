@@ -47,7 +47,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 	base := &Base{x, was.All()}
 	for b.Loop() {
-		if m := MergeWith(base, ours, theirs, "queue 2"); len(m.Conflicts) > 0 {
+		if m := MergeWith(base, ours, theirs, "queue 2", "abc"); len(m.Conflicts) > 0 {
 			b.Fatal(m.Conflicts)
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/semver"
 
@@ -58,7 +60,11 @@ func Compare(x *Index, o skill.Origin, byHand bool, ours map[string][]byte, now 
 		}
 	}
 	f.Drift = Drift(now.Origin.Ecosystem, f.From, f.To)
-	f.Broken = append(f.Broken, x.mentions(ours, f.API.Removed)...)
+	f.Broken = append(append(f.Broken, x.mentions(ours, f.API.Removed)...), new.Unknown(ours, now.Origin.Ecosystem)...)
+	slices.SortFunc(f.Broken, func(a, b Mention) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(a.Symbol, b.Symbol))
+	})
+	f.Broken = slices.Compact(f.Broken)
 	switch {
 	case len(f.Broken) > 0:
 		f.State = Broken
@@ -118,6 +124,73 @@ func (x *Index) mentions(ours map[string][]byte, ids []string) (out []Mention) {
 			gone[rest] = id
 		}
 	}
+	x.parts(ours, func(name string, line int, p *part, edited bool) {
+		if edited || name == skill.FileName && !frontKey(p.key) {
+			out = append(out, named(p.text, name, line, gone)...)
+		}
+	})
+	return out
+}
+
+// StillNamed are the places at which a merged skill names symbols that were removed.
+func StillNamed(now *Skill, merged map[string][]byte, removed []string) []Mention {
+	x, err := ReadIndex(now.File(IndexName))
+	if err != nil {
+		return nil
+	}
+	return x.mentions(merged, removed)
+}
+
+// Unknown are the places at which a person's text names in code what a part of the package could have and does not: a member of a class or of a
+// Go package that is there, or of the package of R itself.
+func (x *Index) Unknown(ours map[string][]byte, ecosystem string) (out []Mention) {
+	full, spaces := map[string]bool{}, map[string]bool{}
+	for i := range x.Symbols {
+		_, id, ok := strings.Cut(x.Symbols[i].ID, "#")
+		if !ok {
+			id = x.Symbols[i].ID
+		}
+		for full[id] = true; ; {
+			at := strings.LastIndexByte(id, '.')
+			if at <= 0 {
+				break
+			}
+			id = id[:at]
+			spaces[id], full[id] = true, true
+		}
+	}
+	member := func(word string) bool {
+		if name, ok := strings.CutPrefix(word, x.Package+"::"); ok {
+			return !full[name]
+		}
+		at := strings.LastIndexByte(word, '.') // which is part of a name in R
+		return at > 0 && ecosystem != "r" && spaces[word[:at]] && !full[word] && !strings.Contains(word, "::")
+	}
+	x.parts(ours, func(name string, line int, p *part, edited bool) {
+		if !edited {
+			return
+		}
+		for l := range strings.Lines(p.text) {
+			for i, span := range strings.Split(l, "`") {
+				if i%2 == 0 {
+					continue
+				}
+				for _, word := range qualified().FindAllString(span, -1) {
+					if word = strings.Trim(word, "."); member(word) {
+						out = append(out, Mention{word, name, line})
+					}
+				}
+			}
+			line++
+		}
+	})
+	return out
+}
+
+var qualified = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL_][\pL\pN_.]*(::[\pL_.][\pL\pN_.]*)?`) })
+
+// parts calls do for each part of the texts, with the line that it begins at, and whether a person wrote it.
+func (x *Index) parts(ours map[string][]byte, do func(name string, line int, p *part, edited bool)) {
 	for _, name := range slices.Sorted(maps.Keys(ours)) {
 		made, known := x.Files[name]
 		if !strings.HasSuffix(name, ".md") || known && name != skill.FileName && made == sums(name, string(ours[name])) {
@@ -125,14 +198,13 @@ func (x *Index) mentions(ours map[string][]byte, ids []string) (out []Mention) {
 		}
 		before := x.made(name, nil)
 		line := 1
-		for _, p := range parts(name, unix(string(ours[name]))) {
-			if name == skill.FileName && !frontKey(p.key) || before.sum[short16(p.key)[:8]] != p.sum() {
-				out = append(out, named(p.text, name, line, gone)...)
-			}
+		list := parts(name, unix(string(ours[name])))
+		for i := range list {
+			p := &list[i]
+			do(name, line, p, before.sum[short16(p.key)[:8]] != p.sum())
 			line += strings.Count(p.text, "\n")
 		}
 	}
-	return out
 }
 
 // named are the symbols that a text names in code.
@@ -235,10 +307,10 @@ func Derived(src []byte) []byte {
 	return ended([]byte(w.String()+rest), src)
 }
 
-// Marked reports whether a text holds the markers of a conflict.
-func Marked(text string) bool {
+// Marked reports whether a text holds the markers of a conflict with the word mark.
+func Marked(text, mark string) bool {
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
+		if (strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ")) && strings.HasSuffix(strings.TrimSpace(line), " "+mark) {
 			return true
 		}
 	}

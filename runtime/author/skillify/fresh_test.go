@@ -80,6 +80,10 @@ var humans = []struct {
 			files[name] = []byte(strings.ReplaceAll(string(data), "\n", "\r\n"))
 		}
 	}},
+	{"a byte order mark", func(_ *testing.T, files map[string][]byte) {
+		files[skill.FileName] = []byte("\ufeff" + string(files[skill.FileName]))
+	}},
+	{"markers", edit("references/guides/start.md", "Call `push()`.", "Call `push()`. "+mySentence+"\n\n```\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n```\n")},
 	{"another order", func(t *testing.T, files map[string][]byte) {
 		text := string(files["references/guides/start.md"])
 		a, b := strings.Index(text, "## First"), strings.Index(text, "## Then")
@@ -119,8 +123,8 @@ func TestFreshness(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines := MergeWith(&Base{x, base.All()}, ours, now.All(), "queue "+p.Version)
-			parts := MergeWith(&Base{x, nil}, ours, now.All(), "queue "+p.Version)
+			lines := MergeWith(&Base{x, base.All()}, ours, now.All(), "queue "+p.Version, "abc")
+			parts := MergeWith(&Base{x, nil}, ours, now.All(), "queue "+p.Version, "abc")
 			for what, m := range map[string]*Merge{"lines": lines, "parts": parts} {
 				holds(t, c.name+", "+h.name+", "+what, ours, base, now, m)
 			}
@@ -167,7 +171,7 @@ func holds(t *testing.T, name string, ours map[string][]byte, base, now *Skill, 
 		t.Errorf("%s: the sentence is lost", name)
 	}
 	for file, data := range m.Files {
-		if len(m.Conflicts) == 0 && Marked(string(data)) || len(m.Conflicts) > 0 && Marked(string(data)) && !slices.ContainsFunc(m.Conflicts, func(p Place) bool { return p.File == file }) {
+		if len(m.Conflicts) == 0 && Marked(string(data), "abc") || len(m.Conflicts) > 0 && Marked(string(data), "abc") && !slices.ContainsFunc(m.Conflicts, func(p Place) bool { return p.File == file }) {
 			t.Errorf("%s: %s has markers of no conflict", name, file)
 		}
 		mine, was := unix(string(ours[file])), string(base.File(file))
@@ -193,7 +197,7 @@ func holds(t *testing.T, name string, ours map[string][]byte, base, now *Skill, 
 		if o, byHand := Stamp(doc); o == nil || !byHand || Key(o.Map()) != Key(now.Origin.Map()) {
 			t.Errorf("%s: the stamp is %v, by hand %v", name, o, byHand)
 		}
-		again := MergeWith(&Base{mustIndex(t, now), now.All()}, m.Files, now.All(), "queue")
+		again := MergeWith(&Base{mustIndex(t, now), now.All()}, m.Files, now.All(), "queue", "abc")
 		if len(again.Conflicts) > 0 || !maps.EqualFunc(again.Files, m.Files, func(a, b []byte) bool { return string(a) == string(b) }) {
 			t.Errorf("%s: merged again it differs: %v", name, again.Conflicts)
 		}
@@ -254,7 +258,7 @@ func FuzzMerge(f *testing.F) {
 		was, mine, new = unix(was), unix(mine), unix(new)
 		base := &Base{&Index{Files: map[string]string{"a.md": sums("a.md", was)}}, map[string][]byte{"a.md": []byte(was)}}
 		for _, b := range []*Base{base, {base.Index, nil}} {
-			m := MergeWith(b, map[string][]byte{"a.md": []byte(mine)}, map[string][]byte{"a.md": []byte(new)}, "x 1")
+			m := MergeWith(b, map[string][]byte{"a.md": []byte(mine)}, map[string][]byte{"a.md": []byte(new)}, "x 1", "abc")
 			got := string(m.Files["a.md"])
 			has := map[string]bool{}
 			for l := range strings.Lines(got) {
@@ -285,7 +289,7 @@ func TestMergeLinear(t *testing.T) {
 			fmt.Fprintf(&new, "## h%d\n\ntext %d\n\nnew\n\n", i, i)
 		}
 		base := &Base{&Index{Files: map[string]string{"a.md": sums("a.md", was.String())}}, map[string][]byte{"a.md": []byte(was.String())}}
-		MergeWith(base, map[string][]byte{"a.md": []byte(mine.String())}, map[string][]byte{"a.md": []byte(new.String())}, "x 1")
+		MergeWith(base, map[string][]byte{"a.md": []byte(mine.String())}, map[string][]byte{"a.md": []byte(new.String())}, "x 1", "abc")
 	})
 	if large > 40*small && large > 5*time.Millisecond {
 		t.Errorf("200 sections take %v, 1,600 take %v", small, large)
@@ -328,5 +332,20 @@ func TestAPI(t *testing.T) {
 	}
 	if d := API(index("1.0.0", "push(n = 1.0.0)"), index("1.1.0", "push(n = 1.1.0)")); len(d.Changed) != 1 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestUnknown: what a person names in code of a part of the package that is there and does not have it.
+func TestUnknown(t *testing.T) {
+	index := &Index{Package: "queue", Files: map[string]string{}, Symbols: []Symbol{{ID: "queue#Job.run"}, {ID: "queue#Job"}, {ID: "jobs.Push"}, {ID: "data.frame"}}}
+	text := "## Ours\n\nCall `Job.run()`, `Job.stop`, `jobs.Pop(1)`, `jobs.Push`, `other.Thing`, `README.md`, Job.gone, `data.table`.\n`queue::data.frame()` and `queue::lost()`\n"
+	for ecosystem, want := range map[string]string{"npm": "Job.stop:3 jobs.Pop:3 data.table:3 queue::lost:4", "r": "queue::lost:4"} {
+		var got []string
+		for _, m := range index.Unknown(map[string][]byte{"ours.md": []byte(text)}, ecosystem) {
+			got = append(got, fmt.Sprintf("%s:%d", m.Symbol, m.Line))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", ecosystem, got, want)
+		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 const maxMergeLines = 20_000
 
 // mergeLines merges two texts that come from one, by lines. Where both changed the same lines, the result has markers; clashes counts these.
-func mergeLines(base, mine, new, to string) (text string, clashes int) {
+func mergeLines(base, mine, new, to, mark string) (text string, clashes int) {
 	b, o, t := lines(base), lines(mine), lines(new)
 	if len(b)+len(o)+len(t) > maxMergeLines {
-		return marked(mine, &base, new, to), 1
+		return marked(mine, &base, new, to, mark), 1
 	}
 	inOurs, inTheirs := matches(base, mine, len(b)), matches(base, new, len(b))
 	var w strings.Builder
@@ -42,7 +42,7 @@ func mergeLines(base, mine, new, to string) (text string, clashes int) {
 			put(strings.Join(mine, ""))
 		default:
 			before := strings.Join(was, "")
-			put(marked(strings.Join(mine, ""), &before, strings.Join(new, ""), to))
+			put(marked(strings.Join(mine, ""), &before, strings.Join(new, ""), to, mark))
 			clashes++
 		}
 		if next == len(b) {

@@ -106,12 +106,12 @@ func (m *madeFile) add(sum string) {
 	m.sum[key] = sum
 }
 
-// MergeWith brings a skill that a person edited to a new version: theirs is what is made of it now, and to is its name in conflicts. What only one
+// MergeWith brings a skill that a person edited to a new version: theirs is what is made of it now, and to is its name in conflicts, whose markers have the word mark, which neither can have foreseen. What only one
 // side changed is taken; what a person deleted stays deleted; what both changed is merged by lines where the lines of the base are
 // known, and is a conflict otherwise. Regions between <!-- skl:keep --> and <!-- /skl:keep --> stay whatever the package does. No text of
 // a person is lost: it is in Files, in a conflict if need be.
-func MergeWith(base *Base, ours, theirs map[string][]byte, to string) *Merge {
-	m := &merger{base: base, to: to, out: &Merge{Files: map[string][]byte{}}}
+func MergeWith(base *Base, ours, theirs map[string][]byte, to, mark string) *Merge {
+	m := &merger{base: base, to: to + " " + mark, mark: mark, out: &Merge{Files: map[string][]byte{}}}
 	names := map[string]bool{}
 	for _, set := range []map[string][]byte{ours, theirs} {
 		for name := range set {
@@ -133,6 +133,7 @@ func MergeWith(base *Base, ours, theirs map[string][]byte, to string) *Merge {
 type merger struct {
 	base *Base
 	to   string
+	mark string
 	out  *Merge
 }
 
@@ -167,7 +168,7 @@ func (m *merger) file(name string, ours, theirs map[string][]byte) {
 	case !inTheirs && same(mine):
 	case !inTheirs:
 		m.conflict(name, "", "package_removed")
-		m.out.Files[name] = []byte(marked(string(mine), nil, "", m.to))
+		m.out.Files[name] = []byte(marked(string(mine), nil, "", m.to, m.mark))
 	case inBase && same(mine):
 		m.out.Files[name] = ended(new, mine)
 	case inBase && same(new): // the package did not change it
@@ -267,14 +268,14 @@ func (m *merger) both(file string, mine, new *part, made *madeFile, inBase bool)
 			return head + "\n\n" + regionsText(regions), true
 		}
 		m.conflict(file, mine.title(), "package_removed")
-		return marked(mine.text, nil, "", m.to), true
+		return marked(mine.text, nil, "", m.to, m.mark), true
 	}
 	if unedited {
 		m.keep(file, mine.title(), "edited")
 		return placed(new.text, regions), true
 	}
 	if inBase && made.known {
-		merged, clashes := mergeLines(made.text[key], bare, new.text, m.to)
+		merged, clashes := mergeLines(made.text[key], bare, new.text, m.to, m.mark)
 		if clashes == 0 {
 			m.keep(file, mine.title(), "edited")
 		} else {
@@ -283,7 +284,7 @@ func (m *merger) both(file string, mine, new *part, made *madeFile, inBase bool)
 		return placed(merged, regions), true
 	}
 	m.conflict(file, mine.title(), map[bool]string{true: "both_changed", false: "both_added"}[inBase])
-	return marked(mine.text, nil, new.text, m.to), true
+	return marked(mine.text, nil, new.text, m.to, m.mark), true
 }
 
 // woven is the order of the parts of both: that of the package, unless a person has their own of the parts that were made. What only one side
@@ -355,7 +356,7 @@ func joined(order []string, text map[string]string, sides ...[]part) string {
 }
 
 // marked is text that both sides changed, with markers as git has them; base is nil where it is not known.
-func marked(mine string, base *string, new, to string) string {
+func marked(mine string, base *string, new, to, mark string) string {
 	var w strings.Builder
 	block := func(mark, text string) {
 		w.WriteString(mark + "\n" + text)
@@ -363,7 +364,7 @@ func marked(mine string, base *string, new, to string) string {
 			w.WriteByte('\n')
 		}
 	}
-	block("<<<<<<< yours", mine)
+	block("<<<<<<< yours "+mark, mine)
 	if base != nil {
 		block("||||||| before", *base)
 	}

@@ -70,7 +70,7 @@ func unix(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // front cuts the frontmatter into its keys, and those of metadata; rest is what follows.
 func front(text string) (out []part, rest string) {
-	if !strings.HasPrefix(text, "---\n") {
+	if !strings.HasPrefix(strings.TrimPrefix(text, "\ufeff"), "---\n") {
 		return nil, text
 	}
 	count := map[string]int{}

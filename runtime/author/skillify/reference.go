@@ -175,7 +175,8 @@ func (m *maker) language() string {
 
 // symbols lists what a page describes: signatures as code, then what is said of each.
 func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) {
-	var lines, bare, seen []string
+	var lines, bare []string
+	seen := map[string]bool{}
 	for _, s := range p.Symbols {
 		sig := m.wrapped(m.clean(s.Signature))
 		if s.Kind == pkgdoc.Method && m.p.Ecosystem == "r" && sig != "" {
@@ -184,8 +185,9 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) {
 		switch {
 		case sig == "":
 			bare = append(bare, pkgdoc.Code(m.clean(s.Name)))
-		case !slices.Contains(seen, sig):
-			lines, seen = append(lines, sig), append(seen, sig)
+		case !seen[sig]:
+			seen[sig] = true
+			lines = append(lines, sig)
 		}
 	}
 	if len(lines) > 0 {
@@ -243,15 +245,27 @@ func (m *maker) wrapped(sig string) string {
 	return sig[:at+1] + "\n  " + strings.Join(out, ",\n  ") + "\n)"
 }
 
+// pagesOf are the pages that are called id, or describe a symbol of that id.
+func (m *maker) pagesOf(id string) []string {
+	if m.describes == nil {
+		m.describes = map[string][]string{}
+		for i := range m.p.Pages {
+			page := &m.p.Pages[i]
+			m.describes[page.ID] = append(m.describes[page.ID], page.ID)
+			for _, s := range page.Symbols {
+				m.describes[s.ID] = append(m.describes[s.ID], page.ID)
+			}
+		}
+	}
+	return m.describes[id]
+}
+
 // see are the pages that a page points to, by their files.
 func (m *maker) see(p *pkgdoc.Page) string {
 	var out []string
 	for _, id := range p.See {
-		for i := range m.p.Pages {
-			if to := &m.p.Pages[i]; to.ID != p.ID && (to.ID == id || slices.ContainsFunc(to.Symbols, func(s pkgdoc.Symbol) bool { return s.ID == id })) {
-				out = append(out, pkgdoc.Code(m.clean(id)))
-				break
-			}
+		if slices.ContainsFunc(m.pagesOf(id), func(page string) bool { return page != p.ID }) {
+			out = append(out, pkgdoc.Code(m.clean(id)))
 		}
 	}
 	return strings.Join(out, ", ")

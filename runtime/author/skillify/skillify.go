@@ -131,8 +131,10 @@ type maker struct {
 	guideAt  map[string]string // file of each guide, by id
 	pageAt   map[string]string // file of each page, by id
 	mentions map[string]int    // of symbols in guides and examples, by id
-	hidden   int
-	largest  int
+
+	describes map[string][]string // pages by the ids of themselves and their symbols; made when it is asked for
+	hidden    int
+	largest   int
 }
 
 func (m *maker) add(name, text string) {

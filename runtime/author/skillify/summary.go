@@ -192,10 +192,8 @@ func (m *maker) fileOf(id string) string {
 	if at := m.pageAt[id]; at != "" {
 		return at
 	}
-	for i := range m.p.Pages {
-		if slices.ContainsFunc(m.p.Pages[i].Symbols, func(s pkgdoc.Symbol) bool { return s.ID == id }) {
-			return m.pageAt[m.p.Pages[i].ID]
-		}
+	for _, page := range m.pagesOf(id) {
+		return m.pageAt[page]
 	}
 	return ""
 }

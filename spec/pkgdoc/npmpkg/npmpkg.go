@@ -273,8 +273,14 @@ func (r *reader) exports(file string, seen map[string]bool) (out []public, err e
 		}
 	}
 	if m.global || !m.chosen {
+		byDefault := map[string]bool{}
+		for _, e := range m.exports {
+			if e.as == "default" {
+				byDefault[e.local] = true
+			}
+		}
 		for _, name := range m.order {
-			if name != "default" && !slices.ContainsFunc(m.exports, func(e export) bool { return e.as == "default" && e.local == name }) {
+			if name != "default" && !byDefault[name] {
 				add(public{name: name, d: m.decls[name]})
 			}
 		}

@@ -28,7 +28,8 @@ func cutClause(s string, below bool) (clause, bool) {
 	case c.body == "" && !below, other != "" && (c.body == "" || below || sentenceEnds(other) > 0):
 	case len(c.cond) > maxCondition, !wholeText(c.cond), elliptic(c.cond, colon), sentenceEnds(c.cond) > 0:
 	case strings.ContainsAny(c.cond, "<>|→;—"):
-	case colon && (runsOver(c.cond) || strings.Contains(strings.ToLower(c.cond), " then ")):
+	case colon && (runsOver(c.cond) || strings.Contains(strings.ToLower(c.cond), " then ") || !ordered(c.body)):
+	case !colon && orderBehindVerb(c.cond), secondClause(c.body):
 	case !colon && sentenceEnds(c.body) > 0, goesOn(c.body), jumps(c.body):
 	default:
 		return c, true
@@ -213,6 +214,77 @@ func goesOn(body string) bool {
 	return false
 }
 
+// ordered reports whether what follows a colon is a step, and not what the condition names: "the log says error: disk full, clean up".
+func ordered(body string) bool {
+	if body == "" || len(places(body)) == 0 && outside(body, ':') < 0 || imperative(body) {
+		return true
+	}
+	first := strings.TrimLeft(body, "*_\"“(")
+	return first != "" && (first[0] >= 'A' && first[0] <= 'Z' || first[0] == '`')
+}
+
+// orderBehindVerb reports whether a condition goes on with an order: "the token is expired renew it".
+func orderBehindVerb(cond string) bool {
+	verb := false
+	words := wordsIn(unquoted(cond))
+	for i, w := range words {
+		if verb && (orders()[w] || moreOrders()[w]) && !before()[words[i-1]] && !thirdPerson()[words[i-1]] {
+			return true
+		}
+		verb = verb || thirdPerson()[w]
+	}
+	return false
+}
+
+// unquoted is a text without what stands in quotes, code and brackets.
+func unquoted(s string) string {
+	var w strings.Builder
+	inside := rune(0)
+	for _, c := range s {
+		switch {
+		case inside != 0:
+			if c == inside {
+				inside = 0
+			}
+		case c == '"' || c == '`':
+			inside = c
+		case c == '“':
+			inside = '”'
+		case c == '(':
+			inside = ')'
+		default:
+			w.WriteRune(c)
+		}
+	}
+	return w.String()
+}
+
+// secondClause reports whether a text has a part that is for another case, or for every case.
+func secondClause(body string) bool {
+	for _, mark := range [...]string{";", ", but ", ", and if ", ", or if "} {
+		rest := body
+		for {
+			_, after, ok := strings.Cut(rest, mark)
+			if !ok {
+				break
+			}
+			rest = after
+			words := wordsIn(after[:min(len(after), 80)])
+			if len(words) == 0 {
+				continue
+			}
+			switch words[0] {
+			case "if", "for", "when", "unless", "in", "always", "never", "also", "finally", "then", "either", "on", "with", "without":
+				return true
+			}
+			if mark != ";" || imperative(strings.TrimSpace(after)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // jumps reports whether a text names a step to go on with, which no step of a tree can do.
 func jumps(body string) bool {
 	lower := strings.ToLower(body)
@@ -300,6 +372,11 @@ var (
 		replace reply report request rerun resolve respond restart restore retrieve retry return reuse revert review revise rewrite run save scan search
 		see select send set show skip sort specify split start state stop store submit suggest summarize surface switch take tell terminate test treat
 		trigger try turn update upgrade upload use validate verify view wait walk warn work wrap write`)
+
+	// moreOrders begin a step where they stand behind a verb, and are too often something else at the start of one.
+	moreOrders = wordSet(`renew refresh reset archive back bump cache cancel debug deny deploy diff enter exclude fork grant kill lint lock monitor mount patch pin
+		ping print prune pull purge quit rebase recover reload reopen repair resend resume rotate sign squash stash strip sync tag track transfer
+		translate trim undo uninstall unlock watch wipe`)
 
 	thirdPerson = wordSet(`is isn't are aren't was were has hasn't exists doesn't fails passes contains includes uses needs wants asks requests requires
 		provides returns matches mentions says specifies lacks appears looks shows reports finds remains changes supports depends differs exceeds

@@ -87,6 +87,18 @@ var shapes = []struct{ item, cond, step string }{
 	{"When all checks are done, report the result", "", ""},
 	{"If you read the file, edit it, commit, run the tests", "", ""},
 	{"If a check (lint, test) fails, note it", "a check (lint, test) fails", "note it"},
+	{"If the header has Content-Type: text/html, parse it", "", ""},
+	{"If the log says error: disk full, clean up", "", ""},
+	{"If the message starts with fix: or feat:, bump the version", "", ""},
+	{"If the title contains: a colon, then fix it", "", ""},
+	{"If the cost exceeds $5 ask the user, then go on", "", ""},
+	{"If the token is expired renew it, then retry", "", ""},
+	{"If the user wants JSON, write JSON; if CSV, write CSV", "", ""},
+	{"If debug is on, print it; in any case, save the file", "", ""},
+	{"If the build fails, revert; always tell the user", "", ""},
+	{"If the file exists, read it, but if it is empty, ask", "", ""},
+	{"If it is a bug, file it; if it is a feature, plan it; if neither, close it", "", ""},
+	{"If the user wants PDF, make a PDF; for HTML, make HTML", "", ""},
 	{"If the text says \"wait, stop\", ask the person", "the text says \"wait, stop\"", "ask the person"},
 }
 

@@ -171,7 +171,10 @@ func (conv *Conversion) moveKeys() {
 		if f.Key == "metadata" {
 			meta = &doc.Fields[i]
 		}
-		if _, host := skill.LookupKey(f.Key); !host || obeyed(f) {
+		if _, host := skill.LookupKey(f.Key); !host {
+			continue
+		} else if obeyed(f) {
+			conv.lose("%s stays at top level, where lint says CNP-F08: below metadata no host would obey it", f.Key)
 			continue
 		}
 		cut := cutField(conv.Source, f)
@@ -201,7 +204,7 @@ func (conv *Conversion) moveKeys() {
 	conv.lose("moved below metadata, where no host obeys it: %s", strings.Join(names, ", "))
 }
 
-// obeyed reports whether a key restricts who starts a skill, so that moving it would grant more.
+// obeyed reports whether a key restricts who starts a skill or what it does, so that moving it would grant more.
 func obeyed(f skill.Field) bool {
 	switch f.Key {
 	case "disable-model-invocation":
@@ -209,7 +212,7 @@ func obeyed(f skill.Field) bool {
 	case "user-invocable":
 		return !strings.EqualFold(strings.TrimSpace(f.Value.Text), "true")
 	}
-	return strings.Contains(f.Key, "disallowed")
+	return f.Key == "hooks" || strings.Contains(f.Key, "disallowed")
 }
 
 // below is the edit that writes lines as entries of metadata, which is nil where there is none yet.

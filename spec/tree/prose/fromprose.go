@@ -67,6 +67,9 @@ func fromProse(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	} else {
 		c.nodes(c.items(list), "  ")
 		edits = c.section(list)
+		if list.head >= c.doc.BodyLine && c.kinds[list.head] == headLine && !slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.EqualFold(strings.TrimSuffix(headText(c.line(list.head)), "s"), w) }) {
+			c.lose(list.head, "the heading \""+headText(c.line(list.head))+"\" is \"## Tree\" now: see whether what stands below it is steps")
+		}
 	}
 	out := skill.Apply(src, append(edits, c.around()...))
 	if err := c.proved(out); err != nil {
@@ -208,7 +211,7 @@ var stepWords = [...]string{"step", "procedure", "instruction", "workflow", "pro
 
 // find chooses the list: below a heading that speaks of steps, else the first numbered one.
 func (c *reader) find() (best listing, ok bool) {
-	bestScore := 0
+	bestScore := -9
 	heads := append([]int{c.doc.BodyLine - 1}, c.heads...)
 	for i, head := range heads {
 		end := c.lastLine() + 1
@@ -219,7 +222,7 @@ func (c *reader) find() (best listing, ok bool) {
 		if i > 0 {
 			title = strings.ToLower(headText(c.line(head)))
 		}
-		if strings.HasPrefix(title, "rules") || strings.HasPrefix(title, "response") {
+		if strings.HasPrefix(title, "rules") || strings.HasPrefix(title, "response") || forbids(title) {
 			continue
 		}
 		l, ordered, count := c.firstList(head, end)
@@ -233,11 +236,29 @@ func (c *reader) find() (best listing, ok bool) {
 		if slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.Contains(title, w) }) {
 			score += 2
 		}
+		if tellsOf(title) {
+			score -= 4
+		}
 		if score > bestScore && (count > 1 || score > 2) {
 			best, bestScore = l, score
 		}
 	}
-	return best, bestScore > 0
+	return best, bestScore > -9
+}
+
+// forbids reports whether a list below a heading says what is not to be done: no step is.
+func forbids(title string) bool {
+	return holdsOne(title, "never", "don't", "don’t", "do not", "avoid", "not to", "when not", "anti-pattern", "antipattern", "mistake", "fail", "pitfall", "red flag", "gotcha", "wrong")
+}
+
+// tellsOf reports whether a list below a heading is about the skill rather than what is done: it is taken where there is no other.
+func tellsOf(title string) bool {
+	return holdsOne(title, "when to use", "use case", "limitation", "prerequisite", "requirement", "resources", "references", "related", "troubleshoot", "example", "contents", "capabilities", "best practice",
+		"feature", "principle", "output")
+}
+
+func holdsOne(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // firstList finds the first list between two headings.

@@ -2,7 +2,9 @@ package prose
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/skl-project/skl/spec/tree"
 )
@@ -15,6 +17,9 @@ func (c *reader) nodes(items []*item, indent string) {
 	}
 }
 
+// numberedStep is a step that is named by its number.
+var numberedStep = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bsteps? #?\d`) })
+
 func (c *reader) put(indent, text string) {
 	c.out, c.from = append(c.out, indent+"* "+text), append(c.from, c.at)
 }
@@ -22,6 +27,9 @@ func (c *reader) put(indent, text string) {
 // node writes one item; it reports whether an ELSE may follow.
 func (c *reader) node(it *item, indent string, chain bool) bool {
 	below := indent + "  "
+	if numberedStep().MatchString(it.text) {
+		c.lose(it.line, "it names a step by its number, and the steps of a tree have none")
+	}
 	c.at = it.line
 	if c.mode[it.line] != free {
 		c.leaf(it, indent)

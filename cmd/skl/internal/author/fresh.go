@@ -37,15 +37,17 @@ type Fresh struct {
 	Package   string `json:"package"`
 	ByHand    bool   `json:"by_hand"` // its stamp says that a person edited it
 	skillify.Freshness
-	Why     string `json:"why,omitempty"` // of a state that could not be found out whole, and what a lock says besides
-	NotHere bool   `json:"not_here"`      // the package is not installed; a lock may name it
-	Lost    bool   `json:"lost"`          // what was made cannot be told from what a person changed
+	Why     string `json:"why,omitempty"`     // of a state that could not be found out whole, and what a lock says besides
+	NotHere bool   `json:"not_here"`          // the package is not installed; a lock may name it
+	Lost    bool   `json:"lost"`              // what was made cannot be told from what a person changed
+	Against string `json:"against,omitempty"` // the package that was named to compare with
 }
 
 // Types of what is compared and merged.
 type (
 	APIDiff = skillify.APIDiff
 	Place   = skillify.Place
+	Mention = skillify.Mention
 )
 
 // Words is the state for people.
@@ -229,6 +231,7 @@ func (a *Author) madeSkills(ctx context.Context) (out []*madeSkill, err error) {
 
 // compare fills in how a skill stands to its package, and returns what is made of that now; nil if it is not here.
 func (a *Author) compare(ctx context.Context, m *madeSkill, from, version string, prose Prose) (*skillify.Skill, error) {
+	m.fresh.Against = from
 	src, err := packages.Open(a.Scope, cmp.Or(from, m.origin.Ecosystem+":"+m.origin.Package))
 	if from == "" && errors.Is(err, diag.Code("no_package")) {
 		m.fresh.State, m.fresh.Why, m.fresh.NotHere = skillify.Missing, err.Error(), true

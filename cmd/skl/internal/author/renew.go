@@ -46,14 +46,15 @@ const (
 // A Renewal is what an update of a skill does.
 type Renewal struct {
 	Fresh
-	Result    string            `json:"result"`
-	Diff      []trees.FileDiff  `json:"diff"`
-	Kept      []skillify.Place  `json:"kept"`           // what a person changed, and stays
-	Conflicts []skillify.Place  `json:"conflicts"`      // what both changed
-	Copy      string            `json:"copy,omitempty"` // the merged skill with markers of the conflicts
-	Put       string            `json:"put"`            // the folder that has it now
-	Report    *skillify.Report  `json:"report"`
-	Findings  []content.Finding `json:"findings"`
+	Result    string             `json:"result"`
+	Diff      []trees.FileDiff   `json:"diff"`
+	Kept      []skillify.Place   `json:"kept"`           // what a person changed, and stays
+	Still     []skillify.Mention `json:"still_named"`    // what it names and the package does not have any more
+	Conflicts []skillify.Place   `json:"conflicts"`      // what both changed
+	Copy      string             `json:"copy,omitempty"` // the merged skill with markers of the conflicts
+	Put       string             `json:"put"`            // the folder that has it now
+	Report    *skillify.Report   `json:"report"`
+	Findings  []content.Finding  `json:"findings"`
 }
 
 // Renew brings a skill to what its package says now. What a person changed is kept with Merge, and refused without. All files of the folder are
@@ -82,6 +83,7 @@ func (a *Author) Renew(ctx context.Context, q RenewRequest) (Renewal, error) {
 	}
 	r := Renewal{Fresh: m.fresh, Diff: trees.Diff(treeOfFiles(m.files), treeOfFiles(merged.Files)), Kept: append([]skillify.Place{}, merged.Kept...), Conflicts: append([]skillify.Place{}, merged.Conflicts...),
 		Put: m.dir, Report: &now.Report, Findings: append([]content.Finding{}, treeOfFiles(merged.Files).Findings()...)}
+	r.Still = append([]skillify.Mention{}, skillify.StillNamed(now, merged.Files, m.fresh.API.Removed)...)
 	switch {
 	case len(r.Edited) > 0 && !q.Merge:
 		r.Result = HasEdits
@@ -91,6 +93,7 @@ func (a *Author) Renew(ctx context.Context, q RenewRequest) (Renewal, error) {
 		if q.DryRun {
 			return r, nil
 		}
+		a.tellEarlier(m, now)
 		r.Copy, err = a.writeCopy(m, now, merged)
 		return r, err
 	}
@@ -122,8 +125,9 @@ func (a *Author) renewable(m *madeSkill, now *skillify.Skill) error {
 
 // merged is the skill as it shall be. Where a person has taken the conflicts out of a copy, that is it.
 func (a *Author) merged(m *madeSkill, now *skillify.Skill) (*skillify.Merge, error) {
-	out := skillify.MergeWith(m.base, m.files, now.All(), m.origin.Package+" "+now.Origin.Version)
 	copied := a.copyOf(m, now)
+	mark := filepath.Base(filepath.Dir(copied))
+	out := skillify.MergeWith(m.base, m.files, now.All(), m.origin.Package+" "+now.Origin.Version, mark)
 	if len(out.Conflicts) > 0 && scope.Exists(copied) {
 		all, err := trees.Read(scope.FilesIn(copied))
 		if err != nil {
@@ -136,7 +140,7 @@ func (a *Author) merged(m *madeSkill, now *skillify.Skill) (*skillify.Merge, err
 			if f.Kind == bundle.Link {
 				return nil, diag.New(diag.Refused, "irregular_file", "%s is a link, not a regular file", a.Scope.Short(filepath.Join(copied, filepath.FromSlash(name))))
 			}
-			if skillify.Marked(string(f.Data)) {
+			if skillify.Marked(string(f.Data), mark) {
 				open = append(open, skillify.Place{File: name, What: "both_changed"})
 			}
 		}
@@ -170,6 +174,20 @@ func (a *Author) copyOf(m *madeSkill, now *skillify.Skill) string {
 		h.Write([]byte{0})
 	}
 	return filepath.Join(a.Scope.Dirs.Data, "generated", "merge", hex.EncodeToString(h.Sum(nil)[:6]), filepath.Base(m.dir))
+}
+
+// tellEarlier names the merges of other text of the skill that a person may have worked on.
+func (a *Author) tellEarlier(m *madeSkill, now *skillify.Skill) {
+	this := filepath.Dir(a.copyOf(m, now))
+	entries, err := within.Anywhere().ReadDir(filepath.Dir(this))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if at := filepath.Join(filepath.Dir(this), e.Name(), filepath.Base(m.dir)); e.Name() != filepath.Base(this) && scope.Exists(at) {
+			a.Scope.Tell.Note("a merge of a skill of that name, as its text was before, is still in %s", at)
+		}
+	}
 }
 
 // writeCopy writes a merge with conflicts beside the skill, unless it is there.

@@ -12,7 +12,9 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-func (w *world) author() *author.Author { return &author.Author{Scope: w.scope, Model: w.runs.PickModel} }
+func (w *world) author() *author.Author {
+	return &author.Author{Scope: w.scope, Model: w.runs.PickModel}
+}
 
 func newCommand() command {
 	return command{name: "new", args: "NAME", group: "Author", usage: "start a skill that passes lint", output: author.Started{},

@@ -51,23 +51,37 @@ func (w *world) sayFresh(say *report.Text, f *author.Fresh) {
 		say.Note("%s: %s", at, f.Why)
 	}
 	sayAPI(say, &f.API)
-	for i, m := range f.Broken {
-		if i == 10 {
-			say.Note("and %d more places that name what is gone: --json has them", len(f.Broken)-i)
-			break
-		}
-		say.Warn("%s names %s, which %s does not have any more", diag.Position{File: at + "/" + m.File, Line: m.Line}, m.Symbol, f.Package)
-	}
+	w.sayMentions(say, at, f.Package, f.Broken)
 	sayPlaces(say, "edited", f.Edited)
 	switch {
 	case f.Holds() || f.NotHere:
 	case f.Lost:
 		say.Hint("make it anew beside it: skl skillify %s -o DIR", diag.Quote(f.Ecosystem+":"+f.Package))
+	case f.Drift == "older":
+		say.Note("%s is older than what it was made of, so it is not updated", f.Package)
 	case len(f.Edited) > 0:
-		say.Hint("skl skillify --update --merge %s", diag.Quote(at))
+		say.Hint("skl skillify --update --merge %s%s", diag.Quote(at), against(f))
 	default:
-		say.Hint("skl skillify --update %s", diag.Quote(at))
+		say.Hint("skl skillify --update %s%s", diag.Quote(at), against(f))
 	}
+}
+
+func (w *world) sayMentions(say *report.Text, at, pkg string, list []author.Mention) {
+	for i, m := range list {
+		if i == 10 {
+			say.Note("and %d more places that name what is gone: --json has them", len(list)-i)
+			break
+		}
+		say.Warn("%s names %s, which %s does not have", diag.Position{File: at + "/" + m.File, Line: m.Line}, m.Symbol, pkg)
+	}
+}
+
+// against is the flag that names the package again.
+func against(f *author.Fresh) string {
+	if f.Against == "" {
+		return ""
+	}
+	return " --from " + diag.Quote(f.Against)
 }
 
 // maxNamed is how many names a line has.
@@ -157,6 +171,7 @@ func (w *world) sayRenewal(say *report.Text, r *author.Renewal) {
 	}
 	sayPlaces(say, "kept", r.Kept)
 	sayPlaces(say, "conflict", r.Conflicts)
+	w.sayMentions(say, at, r.Package, r.Still)
 	for _, f := range r.Findings {
 		say.Note("%s: %s: %s [%s]", diag.Position{File: f.File, Line: f.Line}, string(f.Severity), f.Message, f.Rule)
 	}
@@ -164,13 +179,13 @@ func (w *world) sayRenewal(say *report.Text, r *author.Renewal) {
 	switch r.Result {
 	case author.HasEdits:
 		sayPlaces(say, "edited", r.Edited)
-		say.Hint("skl skillify --update --merge %s", name)
+		say.Hint("skl skillify --update --merge %s%s", name, against(&r.Fresh))
 	case author.Conflicting:
 		if r.Copy == "" { // a dry run
 			return
 		}
 		say.Note("the merged skill, with markers where both changed the same: %s", r.Copy)
-		say.Hint("edit it until no marker is left, then: skl skillify --update --merge %s", name)
+		say.Hint("edit it until no marker is left, then: skl skillify --update --merge %s%s", name, against(&r.Fresh))
 	case author.Renewed:
 		if r.Put != r.Path {
 			say.Hint("skl install %s", diag.Quote(r.Put))

@@ -268,6 +268,9 @@ func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, wri
 		if scope.Exists(target) {
 			return "", diag.New(diag.Misuse, "exists", "%s exists already", output)
 		}
+		if scope.Below(dir, target) {
+			return "", diag.New(diag.Misuse, "inside_folder", "%s lies in the skill that it would be a copy of", output).Hint("name a folder beside it")
+		}
 		at, err := l.Scope.PlaceFor(filepath.Dir(target))
 		if err != nil {
 			return "", err
