@@ -1,6 +1,7 @@
 package needs
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func (p Places) Locked(n skill.Dependency) Locked {
 			}
 			return Locked{}
 		})
-		out.Version = strings.TrimPrefix(version, "v")
+		out.Version, out.File = strings.TrimPrefix(version, "v"), cmp.Or(out.File, "go.mod")
 		return out
 	case "r":
 		return p.lockedIn([]string{"renv.lock"}, func(data []byte) Locked {

@@ -1,6 +1,9 @@
 package skill
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // FormatV1 is the value of skill_format that this package reads and writes.
 const FormatV1 = "corteza.skill/v1"
@@ -125,6 +128,9 @@ func (o Origin) Map() map[string]string {
 	}
 	return m
 }
+
+// OriginKeys are the keys of an Origin, in the order in which they are written.
+func OriginKeys() []string { return slices.Clone(originKeys) }
 
 var originKeys = []string{"ecosystem", "package", "version", "source_hash", "generator", "generator_version", "recipe", "integrity", "summarized_by"}
 

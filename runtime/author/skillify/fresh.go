@@ -25,6 +25,8 @@ const (
 	OtherForm = "generator" // this program makes other files of the same package
 	Edited    = "edited"    // a person changed it, and its stamp does not say so
 	Current   = "current"
+
+	Unreadable = "unreadable" // it, or its package, cannot be read: nothing is known
 )
 
 // A Freshness compares a skill that was made of a package with the package.

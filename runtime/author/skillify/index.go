@@ -130,11 +130,6 @@ type SignatureNow struct {
 	To   string `json:"to"`
 }
 
-// Empty reports whether nothing differs.
-func (d *APIDiff) Empty() bool {
-	return len(d.Added)+len(d.Removed)+len(d.Changed)+len(d.Deprecated) == 0
-}
-
 // API compares the symbols of two indexes.
 func API(from, to *Index) APIDiff {
 	d := APIDiff{[]string{}, []string{}, []SignatureNow{}, []string{}}

@@ -16,7 +16,6 @@ type Base struct {
 // A Merge is a skill that was edited, brought to a new version of its package.
 type Merge struct {
 	Files     map[string][]byte // the whole skill; those of Conflicts have markers
-	Gone      []string          // files that were there and are taken away
 	Kept      []Place           // what a person changed, and is still as they wrote it
 	Conflicts []Place           // what both changed
 }
@@ -121,12 +120,6 @@ func MergeWith(base *Base, ours, theirs map[string][]byte, to, mark string) *Mer
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		m.file(name, ours, theirs)
 	}
-	for name := range ours {
-		if _, stays := m.out.Files[name]; !stays {
-			m.out.Gone = append(m.out.Gone, name)
-		}
-	}
-	slices.Sort(m.out.Gone)
 	return m.out
 }
 

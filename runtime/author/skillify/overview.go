@@ -183,7 +183,7 @@ func (m *maker) frontmatter(tasks []task) string {
 	fmt.Fprintf(&w, "library_depends:\n  - name: %s\n    version: %s\n    ecosystem: %s\n", quoted(m.p.Name), quoted(m.p.Version), m.p.Ecosystem)
 	w.WriteString("generated_from:\n")
 	values := m.from.Map()
-	for _, key := range []string{"ecosystem", "package", "version", "source_hash", "generator", "generator_version", "recipe", "integrity", "summarized_by"} {
+	for _, key := range skill.OriginKeys() {
 		if v := values[key]; v != "" {
 			fmt.Fprintf(&w, "  %s: %s\n", key, quoted(v))
 		}

@@ -31,13 +31,10 @@ type Derivation struct {
 // origin is what a skill says that it was made from, nil if nothing; byHand says that a person edited it since.
 func origin(front Front) (o *skill.Origin, byHand bool) {
 	doc, err := skill.ReadWith(front.Text, front.Sidecar)
-	if err != nil || doc.V1 == nil {
+	if err != nil {
 		return nil, false
 	}
-	if doc.V1.DerivedFrom != nil {
-		return doc.V1.DerivedFrom, true
-	}
-	return doc.V1.GeneratedFrom, false
+	return skillify.Stamp(doc)
 }
 
 // originWords say it for people.

@@ -52,7 +52,7 @@ type (
 
 // Words is the state for people.
 func (f *Fresh) Words() string {
-	words := map[string]string{skillify.Current: "current", skillify.Missing: "the package is not here", skillify.Broken: "names what is gone", skillify.Moved: "another version", skillify.Source: "same version, other files",
+	words := map[string]string{skillify.Current: "current", skillify.Unreadable: "cannot be compared", skillify.Missing: "the package is not here", skillify.Broken: "names what is gone", skillify.Moved: "another version", skillify.Source: "same version, other files",
 		skillify.OtherForm: "skl makes it otherwise now", skillify.Edited: "edited"}[f.State]
 	if f.Drift != "" {
 		words += " (" + f.Drift + ")"
@@ -62,6 +62,9 @@ func (f *Fresh) Words() string {
 	}
 	return words
 }
+
+// Updatable reports whether an update could make it hold.
+func (f *Fresh) Updatable() bool { return !f.Holds() && !f.NotHere && f.State != skillify.Unreadable }
 
 // Holds reports whether there is nothing to do.
 func (f *Fresh) Holds() bool { return f.State == skillify.Current }
@@ -88,8 +91,13 @@ func (a *Author) Freshness(ctx context.Context, q FreshRequest) ([]Fresh, error)
 	}
 	out := []Fresh{}
 	for _, m := range all {
-		if _, err := a.compare(ctx, m, q.From, q.Version, Prose{}); err != nil {
-			return nil, err
+		if m.fresh.State != skillify.Unreadable {
+			switch _, err := a.compare(ctx, m, q.From, q.Version, Prose{}); {
+			case err != nil && (len(q.Skills) > 0 || ctx.Err() != nil):
+				return nil, err
+			case err != nil: // of one of many
+				m.fresh.State, m.fresh.Why = skillify.Unreadable, err.Error()
+			}
 		}
 		out = append(out, m.fresh)
 	}
@@ -104,6 +112,7 @@ type madeSkill struct {
 	kinds  map[string]bundle.Kind
 	origin skill.Origin
 	byHand bool
+	copied string         // where its merge lies while that has conflicts
 	base   *skillify.Base // nil where nothing is left of it
 	lost   error          // why
 	fresh  Fresh
@@ -164,6 +173,9 @@ func (a *Author) readMade(dir string) (*madeSkill, error) {
 		return nil, err
 	}
 	doc, err := skill.ReadWith(all[skill.FileName].Data, all.Sidecar())
+	if _, was := all[skillify.IndexName]; err != nil && was { // it was made, and whoever asks is told
+		return nil, err
+	}
 	if err != nil || all[skill.FileName].Kind == bundle.Link {
 		return nil, nil
 	}
@@ -181,8 +193,20 @@ func (a *Author) readMade(dir string) (*madeSkill, error) {
 	}
 	m.base, m.lost = a.baseOf(m)
 	m.fresh = Fresh{Name: m.name, Path: dir, Ecosystem: m.origin.Ecosystem, Package: m.origin.Package, ByHand: byHand,
-		Freshness: skillify.Freshness{From: m.origin.Version, API: skillify.API(&skillify.Index{}, &skillify.Index{}), Files: []string{}, Edited: []skillify.Place{}, Broken: []skillify.Mention{}}}
+		Freshness: blank(m.origin.Version)}
 	return m, nil
+}
+
+// blank is a comparison that found nothing.
+func blank(from string) skillify.Freshness {
+	return skillify.Freshness{From: from, API: skillify.API(&skillify.Index{}, &skillify.Index{}), Files: []string{}, Edited: []skillify.Place{}, Broken: []skillify.Mention{}}
+}
+
+// unreadable is a folder that may hold a skill that was made, and cannot be read.
+func unreadable(dir string, err error) *madeSkill {
+	f := Fresh{Name: filepath.Base(dir), Path: dir, Freshness: blank(""), Why: err.Error()}
+	f.State = skillify.Unreadable
+	return &madeSkill{dir: dir, name: f.Name, fresh: f}
 }
 
 // madeSkills are the skills here that were made of packages: those that agents see, and those in the folder skills. Of copies of one folder
@@ -195,6 +219,10 @@ func (a *Author) madeSkills(ctx context.Context) (out []*madeSkill, err error) {
 	dirs := map[string]bool{}
 	for _, r := range l.Skills {
 		if filepath.IsAbs(r.Path) && r.CopyOf == "" {
+			if _, err := scope.FilesOf(r); err != nil {
+				a.Scope.Tell.Warn("%s is not compared: %s", a.Scope.Short(r.Path), diag.Printable(err.Error()))
+				continue
+			}
 			at, err := a.installedAt(r.Name)
 			if err != nil || r.Source == "" {
 				at = r.Path
@@ -219,8 +247,7 @@ func (a *Author) madeSkills(ctx context.Context) (out []*madeSkill, err error) {
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		m, err := a.readMade(dir)
 		if err != nil {
-			a.Scope.Tell.Warn("%s is not compared: %s", a.Scope.Short(dir), diag.Printable(err.Error()))
-			continue
+			m = unreadable(dir, err)
 		}
 		if m != nil {
 			out = append(out, m)

@@ -77,6 +77,7 @@ func (a *Author) Renew(ctx context.Context, q RenewRequest) (Renewal, error) {
 	if by := m.origin.SummarizedBy; by != "" && !q.Summarize {
 		a.Scope.Tell.Note("the overview that %s wrote is not written again: --summarize does that", diag.Printable(by))
 	}
+	m.copied = a.copyOf(m, now)
 	merged, err := a.merged(m, now)
 	if err != nil {
 		return Renewal{}, err
@@ -93,8 +94,8 @@ func (a *Author) Renew(ctx context.Context, q RenewRequest) (Renewal, error) {
 		if q.DryRun {
 			return r, nil
 		}
-		a.tellEarlier(m, now)
-		r.Copy, err = a.writeCopy(m, now, merged)
+		a.tellEarlier(m)
+		r.Copy, err = m.copied, a.writeCopy(m, merged)
 		return r, err
 	}
 	return a.putRenewed(m, now, merged, r, q.DryRun)
@@ -125,11 +126,10 @@ func (a *Author) renewable(m *madeSkill, now *skillify.Skill) error {
 
 // merged is the skill as it shall be. Where a person has taken the conflicts out of a copy, that is it.
 func (a *Author) merged(m *madeSkill, now *skillify.Skill) (*skillify.Merge, error) {
-	copied := a.copyOf(m, now)
-	mark := filepath.Base(filepath.Dir(copied))
+	mark := filepath.Base(filepath.Dir(m.copied))
 	out := skillify.MergeWith(m.base, m.files, now.All(), m.origin.Package+" "+now.Origin.Version, mark)
-	if len(out.Conflicts) > 0 && scope.Exists(copied) {
-		all, err := trees.Read(scope.FilesIn(copied))
+	if len(out.Conflicts) > 0 && scope.Exists(m.copied) {
+		all, err := trees.Read(scope.FilesIn(m.copied))
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (a *Author) merged(m *madeSkill, now *skillify.Skill) (*skillify.Merge, err
 		for name, f := range all {
 			solved[name] = f.Data
 			if f.Kind == bundle.Link {
-				return nil, diag.New(diag.Refused, "irregular_file", "%s is a link, not a regular file", a.Scope.Short(filepath.Join(copied, filepath.FromSlash(name))))
+				return nil, diag.New(diag.Refused, "irregular_file", "%s is a link, not a regular file", a.Scope.Short(filepath.Join(m.copied, filepath.FromSlash(name))))
 			}
 			if skillify.Marked(string(f.Data), mark) {
 				open = append(open, skillify.Place{File: name, What: "both_changed"})
@@ -177,8 +177,8 @@ func (a *Author) copyOf(m *madeSkill, now *skillify.Skill) string {
 }
 
 // tellEarlier names the merges of other text of the skill that a person may have worked on.
-func (a *Author) tellEarlier(m *madeSkill, now *skillify.Skill) {
-	this := filepath.Dir(a.copyOf(m, now))
+func (a *Author) tellEarlier(m *madeSkill) {
+	this := filepath.Dir(m.copied)
 	entries, err := within.Anywhere().ReadDir(filepath.Dir(this))
 	if err != nil {
 		return
@@ -191,17 +191,16 @@ func (a *Author) tellEarlier(m *madeSkill, now *skillify.Skill) {
 }
 
 // writeCopy writes a merge with conflicts beside the skill, unless it is there.
-func (a *Author) writeCopy(m *madeSkill, now *skillify.Skill, merged *skillify.Merge) (string, error) {
-	dir := a.copyOf(m, now)
-	if scope.Exists(dir) {
-		return dir, nil
+func (a *Author) writeCopy(m *madeSkill, merged *skillify.Merge) error {
+	if scope.Exists(m.copied) {
+		return nil
 	}
-	at, err := a.Scope.PlaceFor(filepath.Dir(dir))
+	at, err := a.Scope.PlaceFor(filepath.Dir(m.copied))
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer at.Close()
-	return dir, writeFolder(at, dir, m.whole(merged))
+	return writeFolder(at, m.copied, m.whole(merged))
 }
 
 // whole are the files of a merge.
@@ -232,12 +231,9 @@ func (a *Author) putRenewed(m *madeSkill, now *skillify.Skill, merged *skillify.
 		_, err := a.putSkill(&skillify.Skill{Name: m.name, Origin: now.Origin, Files: m.whole(merged)}, Skillified{Path: r.Put}, false)
 		return r, err
 	}
-	at := within.Anywhere()
-	if scope.Below(a.Scope.Cwd, m.dir) && a.Scope.Cwd != m.dir {
-		var err error
-		if at, err = within.Open(a.Scope.Cwd); err != nil {
-			return r, err
-		}
+	at, err := a.Scope.WriterTo(filepath.Dir(m.dir)) // where the copy of the folder is made
+	if err != nil {
+		return r, err
 	}
 	defer at.Close()
 	working, err := filepath.EvalSymlinks(a.Scope.WorkingDir)
@@ -248,7 +244,7 @@ func (a *Author) putRenewed(m *madeSkill, now *skillify.Skill, merged *skillify.
 		return r, err
 	}
 	a.keepBase(now)
-	within.Anywhere().RemoveAll(filepath.Dir(a.copyOf(m, now)))
+	within.Anywhere().RemoveAll(filepath.Dir(m.copied))
 	return r, nil
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author/skillify"
 	"github.com/skl-project/skl/spec/audit/content"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/pkgdoc"
 	"github.com/skl-project/skl/spec/skill"
@@ -122,7 +121,7 @@ func safe(s string) string {
 
 // auditOf is what an audit finds in a skill.
 func auditOf(s *skillify.Skill) []content.Finding {
-	return append([]content.Finding{}, treeOf(s).Findings()...)
+	return append([]content.Finding{}, treeOfFiles(s.All()).Findings()...)
 }
 
 // putSkill writes a skill to its folder, all files or none. A folder that holds something else is refused.
@@ -130,7 +129,7 @@ func (a *Author) putSkill(s *skillify.Skill, out Skillified, dry bool) (Skillifi
 	there := scope.Exists(out.Path)
 	if there {
 		now, err := trees.Read(scope.FilesIn(out.Path))
-		if err == nil && maps.EqualFunc(now, treeOf(s), func(a, b trees.File) bool { return a.Kind == b.Kind && bytes.Equal(a.Data, b.Data) }) {
+		if err == nil && maps.EqualFunc(now, treeOfFiles(s.All()), func(a, b trees.File) bool { return a.Kind == b.Kind && bytes.Equal(a.Data, b.Data) }) {
 			out.State = "unchanged"
 			if !dry {
 				a.keepBase(s)
@@ -191,13 +190,4 @@ func writeFolder(at *within.Dir, dir string, files []skillify.File) error {
 		return err
 	}
 	return at.SyncDir(parent)
-}
-
-// treeOf are the files of a skill.
-func treeOf(s *skillify.Skill) trees.Tree {
-	t := trees.Tree{}
-	for _, f := range s.Files {
-		t[f.Path] = trees.File{Kind: bundle.Plain, Data: f.Data}
-	}
-	return t
 }

@@ -36,7 +36,7 @@ func (w *world) skillifyCheck(ctx context.Context, c *cli.Context) error {
 		rows := [][]string{{"SKILL", "PACKAGE", "MADE OF", "HERE", "STATE"}}
 		for i := range list {
 			f := &list[i]
-			rows = append(rows, []string{f.Name, f.Ecosystem + ":" + f.Package, f.From, report.OrDash(f.To), f.Words()})
+			rows = append(rows, []string{f.Name, report.OrDash(strings.TrimSuffix(f.Ecosystem+":"+f.Package, ":")), report.OrDash(f.From), report.OrDash(f.To), f.Words()})
 		}
 		say.Rows(rows)
 		for i := range list {
@@ -54,7 +54,7 @@ func (w *world) sayFresh(say *report.Text, f *author.Fresh) {
 	w.sayMentions(say, at, f.Package, f.Broken)
 	sayPlaces(say, "edited", f.Edited)
 	switch {
-	case f.Holds() || f.NotHere:
+	case !f.Updatable():
 	case f.Lost:
 		say.Hint("make it anew beside it: skl skillify %s -o DIR", diag.Quote(f.Ecosystem+":"+f.Package))
 	case f.Drift == "older":

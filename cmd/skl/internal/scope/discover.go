@@ -216,18 +216,23 @@ func (sc *Scope) PlaceFor(parent string) (*within.Dir, error) {
 	if Below(sc.Dirs.Data, parent) || Below(sc.Dirs.Cache, parent) {
 		return within.Anywhere(), sc.MkdirPrivate(parent)
 	}
-	at := within.Anywhere()
-	if Below(sc.Cwd, parent) {
-		var err error
-		if at, err = within.Open(sc.Cwd); err != nil {
-			return nil, err
-		}
+	at, err := sc.WriterTo(parent)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := at.MkdirAll(parent, 0o755); err != nil {
 		at.Close()
 		return nil, err
 	}
 	return at, nil
+}
+
+// WriterTo is what writes to a directory. Below the working directory no link leads out of that. The caller closes it.
+func (sc *Scope) WriterTo(dir string) (*within.Dir, error) {
+	if Below(sc.Cwd, dir) {
+		return within.Open(sc.Cwd)
+	}
+	return within.Anywhere(), nil
 }
 
 // WriteIn replaces or makes the file name, a slash path, of a directory whose content someone else
