@@ -128,14 +128,14 @@ func (f *memoryFile) WriteTo(w io.Writer) (int64, error) { return f.read.WriteTo
 func (f *memoryFile) Close() error                       { return nil }
 
 type memoryDir struct {
-	info memoryInfo
+	info fs.FileInfo
 	rest []fs.DirEntry
 }
 
 func (d *memoryDir) Stat() (fs.FileInfo, error) { return d.info, nil }
 func (d *memoryDir) Close() error               { return nil }
 func (d *memoryDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: fs.ErrInvalid}
+	return 0, &fs.PathError{Op: "read", Path: d.info.Name(), Err: fs.ErrInvalid}
 }
 
 func (d *memoryDir) ReadDir(n int) ([]fs.DirEntry, error) {

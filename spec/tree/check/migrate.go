@@ -215,7 +215,7 @@ func (m *migration) called(name string) (yes bool) {
 
 // differs says what the result does not say that the skill said, "" if nothing.
 func (m *migration) differs(files []Rewrite) string {
-	after, err := tree.Load(rewritten{m.skill.FS, files}, m.skill.Dir)
+	after, err := tree.Load(Rewritten(m.skill.FS, files), m.skill.Dir)
 	if err != nil || after.Tree == nil || len(after.Tree.Nodes) == 0 {
 		return "the result could not be read"
 	}
@@ -248,31 +248,11 @@ func (m *migration) differs(files []Rewrite) string {
 // squeeze makes one blank of each run of them.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// rewritten is a skill with other texts for some files.
-type rewritten struct {
-	fs.FS
-	files []Rewrite
-}
-
-func (r rewritten) Open(name string) (fs.File, error) {
-	for _, f := range r.files {
-		if f.File == name {
-			return bundle.Memory{name: {Data: []byte(f.New)}}.Open(name)
-		}
+// Rewritten is a skill with the new texts of some files.
+func Rewritten(fsys fs.FS, files []Rewrite) fs.FS {
+	now := bundle.Memory{}
+	for _, f := range files {
+		now[f.File] = bundle.MemoryFile{Data: []byte(f.New)}
 	}
-	return r.FS.Open(name)
-}
-
-// ReadDir adds the files that were not there.
-func (r rewritten) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(r.FS, name)
-	for _, f := range r.files {
-		if path.Dir(f.File) == name && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == path.Base(f.File) }) {
-			info, statErr := bundle.Memory{f.File: {}}.Stat(f.File)
-			if statErr == nil {
-				entries, err = append(entries, fs.FileInfoToDirEntry(info)), nil
-			}
-		}
-	}
-	return entries, err
+	return bundle.Overlay{Below: fsys, Files: now}
 }
