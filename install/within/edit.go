@@ -114,8 +114,7 @@ func entryOf(info fs.FileInfo, link string) entry {
 }
 
 func (e *editor) changed(name string) error {
-	return diag.New(diag.Refused, "changed_meanwhile", "%s was changed by somebody else in the meantime", filepath.Join(e.dir, filepath.FromSlash(name))).
-		Hint("run it again")
+	return changedMeanwhile(filepath.Join(e.dir, filepath.FromSlash(name)))
 }
 
 // look describes an entry of the folder.
