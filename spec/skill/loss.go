@@ -26,12 +26,14 @@ const (
 	LossName     = "LOSS-NAME"     // a name that the target spells otherwise
 	LossComment  = "LOSS-COMMENT"  // comments that are left out
 	LossEncoding = "LOSS-ENCODING" // spelling and places that do not come back
+	LossText     = "LOSS-TEXT"     // a sentence that stands nowhere any more
+	LossRule     = "LOSS-RULE"     // a rule of the skill that stands nowhere any more
 )
 
 // LossCodes are the codes of all losses, in the order in which guides explain them.
 func LossCodes() []string {
 	return []string{LossField, LossEnforce, LossWiden, LossTrigger, LossArgs, LossLoadCmd, LossInclude, LossFiles,
-		LossLength, LossTree, LossOps, LossReads, LossName, LossComment, LossEncoding}
+		LossLength, LossTree, LossOps, LossReads, LossName, LossComment, LossEncoding, LossText, LossRule}
 }
 
 // A Loss is one thing that a conversion does not carry over as it was.

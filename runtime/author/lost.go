@@ -1,0 +1,160 @@
+package author
+
+import (
+	"fmt"
+	"index/suffixarray"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// minWords is how long a sentence is whose loss is told.
+const minWords = 4
+
+// Lost lists the sentences of text files that a draft has nowhere any more, each with its place. A sentence is what ends at a full stop,
+// a colon, an empty line or a list item; it is the same wherever it stands, whatever marks it up and however its lines are broken.
+func Lost(d *Draft) ([]skill.Loss, error) {
+	changes := d.Changes()
+	var kept strings.Builder
+	err := fs.WalkDir(d.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() && e.Name() == ".git" {
+			if err == nil {
+				err = fs.SkipDir
+			}
+			return err
+		}
+		if !e.Type().IsRegular() || !isText(name) {
+			return nil
+		}
+		data, err := d.Read(name)
+		kept.WriteByte('\n')
+		words(&kept, string(data))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var index *suffixarray.Index
+	losses := []skill.Loss{}
+	for _, c := range changes {
+		if c.Was == nil || !isText(c.Path) {
+			continue
+		}
+		inRules := rules(c.Path, string(c.Was))
+		for _, s := range sentences(string(c.Was)) {
+			if index == nil {
+				index = suffixarray.New([]byte(kept.String()))
+			}
+			if len(index.Lookup([]byte(" "+s.words+" "), 1)) > 0 {
+				continue
+			}
+			loss := skill.Loss{Code: skill.LossText, Field: "body", From: fmt.Sprintf("%s:%d", c.Path, s.line), Severity: diag.SeverityWarning,
+				Text: fmt.Sprintf("%s:%d: %s", c.Path, s.line, diag.Brief(diag.Printable(s.text), 200))}
+			if inRules(s.line) {
+				loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
+			}
+			losses = append(losses, loss)
+		}
+	}
+	return losses, nil
+}
+
+// rules reports which lines of a text say what must or must not be done: all of a policy, and the section Rules of a skill.
+func rules(name, text string) func(line int) bool {
+	if strings.HasPrefix(name, "assets/policies/") || strings.HasPrefix(name, "policies/") {
+		return func(int) bool { return true }
+	}
+	if name != skill.FileName {
+		return func(int) bool { return false }
+	}
+	from, to, n := 0, 0, 0
+	for line := range strings.Lines(text) {
+		n++
+		switch heading, ok := strings.CutPrefix(line, "## "); {
+		case ok && from == 0 && strings.TrimSpace(heading) == "Rules":
+			from = n
+		case ok && from > 0 && to == 0:
+			to = n
+		}
+	}
+	if to == 0 {
+		to = n + 1
+	}
+	return func(line int) bool { return from > 0 && line > from && line < to }
+}
+
+func isText(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".txt", ".markdown", ".mdc":
+		return true
+	}
+	return false
+}
+
+// A sentence of a text, with the line that it begins in.
+type sentence struct {
+	line        int
+	words, text string
+}
+
+// sentences are those of a text that are long enough.
+func sentences(text string) (out []sentence) {
+	line, from, start := 1, 0, 1
+	flush := func(to int) {
+		part := text[from:to]
+		var b strings.Builder
+		if n := words(&b, part); n >= minWords {
+			lead := len(part) - len(strings.TrimLeft(part, " \t\r\n"))
+			out = append(out, sentence{start + strings.Count(part[:lead], "\n"), strings.TrimSpace(b.String()), strings.Join(strings.Fields(part), " ")})
+		}
+		from, start = to, line
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\n':
+			line++
+			rest := strings.TrimLeft(text[i+1:min(len(text), i+201)], " \t>")
+			if rest == "" || strings.ContainsRune("\r\n-*+#|`~", rune(rest[0])) || rest[0] >= '0' && rest[0] <= '9' {
+				flush(i + 1)
+			}
+		case '.', '!', '?', ':', ';':
+			if i+1 == len(text) || text[i+1] == ' ' || text[i+1] == '\r' || text[i+1] == '\n' {
+				flush(i + 1)
+			}
+		case '|':
+			flush(i + 1)
+		}
+	}
+	flush(len(text))
+	return out
+}
+
+// words writes the words of a text, in lower case, each between blanks, and counts them.
+func words(b *strings.Builder, text string) (n int) {
+	b.WriteByte(' ')
+	in := false
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			b.WriteRune(unicode.ToLower(r))
+			if !in {
+				n++
+			}
+			in = true
+		case in && (r != '\'' && r != '’'):
+			b.WriteByte(' ')
+			in = false
+		}
+	}
+	if in {
+		b.WriteByte(' ')
+	}
+	return n
+}
