@@ -2,14 +2,10 @@ package form
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -40,7 +36,7 @@ func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 		if src, err := scope.ReadIn(dir, skill.FileName); err == nil && !tree.HasTree(src) {
 			continue // agents read it as text, and its op files are documents
 		}
-		files, err := treeFiles(scope.FilesIn(dir))
+		files, err := author.TreeFiles(scope.FilesIn(dir))
 		if err != nil {
 			return Formatted{}, err
 		}
@@ -74,26 +70,4 @@ func (l *Linter) formatFile(out *Formatted, dir, name string, dry bool) error {
 		return nil
 	}
 	return scope.WriteIn(dir, name, text)
-}
-
-// treeFiles are the files of a skill that may hold trees: SKILL.md and the op files of both layouts.
-func treeFiles(fsys fs.FS) ([]string, error) {
-	var out []string
-	for _, pattern := range []string{skill.FileName, "ops.md", "ops/*.md", "references/ops.md", "references/ops/*.md"} {
-		found, err := fs.Glob(fsys, pattern)
-		if err != nil {
-			return nil, err
-		}
-		if len(found) == 0 && !strings.Contains(pattern, "*") { // Glob passes over what cannot be looked at
-			if _, err := fs.Stat(fsys, pattern); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-		}
-		for _, name := range found {
-			if info, err := fs.Stat(fsys, name); err == nil && info.Mode().IsRegular() && !slices.Contains(out, path.Clean(name)) {
-				out = append(out, path.Clean(name))
-			}
-		}
-	}
-	return out, nil
 }

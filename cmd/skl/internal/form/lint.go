@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/audit/content"
@@ -47,9 +48,6 @@ type Migrated struct {
 	Diff  string `json:"diff"`
 }
 
-// maxPasses is how often Lint looks again at what it mended.
-const maxPasses = 10
-
 // Lint checks skills against the formats, each by itself and then together.
 func (l *Linter) Lint(q LintRequest) (Linted, error) {
 	dirs, err := l.dirs(q.Paths)
@@ -60,16 +58,12 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 	shared := sharedOps(dirs)
 	around := l.around()
 	for i, dir := range dirs {
+		lint := findings(dir, around, q.LintOptions)
+		found := lint(scope.FilesIn(dir))
 		if q.Fix {
-			m, err := l.migrate(dir, q.DryRun)
-			if err != nil {
+			if found, err = l.mend(dir, lint, found, q.DryRun, &out); err != nil {
 				return Linted{}, err
 			}
-			out.Migrated = append(out.Migrated, m...)
-		}
-		found, err := l.lintDir(dir, around, q)
-		if err != nil {
-			return Linted{}, err
 		}
 		for _, f := range append(found, shared[i]...) {
 			f.File = filepath.ToSlash(l.Scope.Short(filepath.Join(dir, filepath.FromSlash(f.File))))
@@ -84,84 +78,41 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 	return out, nil
 }
 
-// migrate writes the Agent section of a skill as an op. Why that cannot be done is told.
-func (l *Linter) migrate(dir string, dry bool) ([]Migrated, error) {
-	s, err := tree.Load(scope.FilesIn(dir), filepath.Base(dir))
+// mend mends a skill, tells of what it mends, and gives what is left; of a dry run, what there is.
+func (l *Linter) mend(dir string, lint author.Linter, found []diag.Finding, dry bool, out *Linted) ([]diag.Finding, error) {
+	d := author.Over(filepath.Base(dir), scope.FilesIn(dir))
+	agent, why, err := author.MigrateAgent(d)
 	if err != nil {
-		return nil, nil // lint says why
+		return nil, err
 	}
-	files, err := check.MigrateAgent(s)
-	if err != nil {
-		l.Scope.Tell.Warn("%s: %s", l.Scope.Short(dir), diag.Printable(err.Error()))
-		return nil, nil
+	if why != "" {
+		l.Scope.Tell.Warn("%s: %s", l.Scope.Short(dir), why)
 	}
-	if files == nil {
-		return nil, nil
-	}
-	m := Migrated{Skill: filepath.ToSlash(l.Scope.Short(dir))}
-	for _, f := range files {
-		diff, _, _ := trees.Lines(f.Old, f.New)
-		m.Diff += "--- " + f.File + "\n+++ " + f.File + "\n" + diff
-	}
-	for _, f := range files {
-		if dry {
-			break
+	if agent {
+		m := Migrated{Skill: filepath.ToSlash(l.Scope.Short(dir))}
+		for _, c := range d.Changes() {
+			diff, _, _ := trees.Lines(string(c.Was), string(c.Now))
+			m.Diff += "--- " + c.Path + "\n+++ " + c.Path + "\n" + diff
 		}
-		if err := scope.WriteIn(dir, f.File, []byte(f.New)); err != nil {
-			return nil, err
-		}
+		out.Migrated = append(out.Migrated, m)
 	}
-	return []Migrated{m}, nil
+	fixed := author.Mender{Lint: lint, Mended: func(f diag.Finding) {
+		l.Scope.Tell.Note("%s:%d: %s [%s]", l.Scope.Short(filepath.Join(dir, filepath.FromSlash(f.File))), f.Line, f.Fix.Note, f.Rule)
+	}}
+	left, err := fixed.Mend(d)
+	if err != nil || dry {
+		return found, err
+	}
+	return left, l.Scope.EditEach(dir, d.Changes())
 }
 
-// lintDir checks one skill, and mends it if that is asked for.
-func (l *Linter) lintDir(dir string, around finder, q LintRequest) ([]diag.Finding, error) {
-	found := lintSkill(dir, around, q.LintOptions)
-	if !q.Fix {
-		return found, nil
-	}
-	var err error
-	for pass := 0; len(skill.Fixes(found)) > 0 && pass < maxPasses; pass++ { // a fix can hide another below it
-		if found, err = l.mend(dir, around, found, q.LintOptions, q.DryRun); err != nil || q.DryRun {
-			break
-		}
-	}
-	return found, err
+// findings checks what the folder dir holds, or would hold, by the rules of its format, and of its tree if it has one.
+func findings(dir string, around finder, opt skill.LintOptions) author.Linter {
+	return func(fsys fs.FS) []diag.Finding { return lintSkill(fsys, dir, around, opt) }
 }
 
-// mend applies the fixes that were found, writes the files that changed, and looks again.
-func (l *Linter) mend(dir string, around finder, found []diag.Finding, opt skill.LintOptions, dry bool) ([]diag.Finding, error) {
-	byFile := map[string][]diag.Finding{}
-	for _, f := range found {
-		if f.Fix != nil {
-			byFile[f.File] = append(byFile[f.File], f)
-		}
-	}
-	for file, found := range byFile {
-		path := filepath.Join(dir, filepath.FromSlash(file))
-		src, err := scope.ReadIn(dir, file)
-		if err != nil && !(file == skill.FileName && errors.Is(err, fs.ErrNotExist)) { // SKILL.json alone says what it will hold
-			return nil, err
-		}
-		for _, f := range found {
-			l.Scope.Tell.Note("%s:%d: %s [%s]", l.Scope.Short(path), f.Line, f.Fix.Note, f.Rule)
-		}
-		if dry {
-			continue
-		}
-		if err := scope.WriteIn(dir, file, skill.Apply(src, skill.Fixes(found))); err != nil {
-			return nil, err
-		}
-	}
-	if dry {
-		return found, nil
-	}
-	return lintSkill(dir, around, opt), nil
-}
-
-// lintSkill checks a skill by the rules of its format, and of its tree if it has one.
-func lintSkill(dir string, around finder, opt skill.LintOptions) []diag.Finding {
-	fsys, base := scope.FilesIn(dir), filepath.Base(dir)
+func lintSkill(fsys fs.FS, dir string, around finder, opt skill.LintOptions) []diag.Finding {
+	base := filepath.Base(dir)
 	found := audited(fsys, skill.Lint(fsys, base, opt))
 	s, err := tree.Load(fsys, base)
 	if err != nil {
