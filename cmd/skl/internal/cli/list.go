@@ -73,7 +73,18 @@ func whichCommand() command {
 // oneName is the one argument of commands about one skill.
 func oneName(c *cli.Context) (string, error) {
 	if c.Args().Len() != 1 {
-		return "", diag.New(diag.Misuse, "usage", "name one skill").Hint("skl %s --help", strings.TrimPrefix(c.Command.FullName(), "skl "))
+		return "", diag.New(diag.Misuse, "usage", "%s takes one %s", commandPath(c), strings.ToUpper(c.Command.ArgsUsage)).Hint("skl %s --help", commandPath(c))
 	}
 	return c.Args().First(), nil
+}
+
+// commandPath is the command that c was read for, with those that it is a part of.
+func commandPath(c *cli.Context) string {
+	var names []string
+	for _, up := range c.Lineage() {
+		if up.Command != nil && up.Command.Name != "" && up.Command.Name != "skl" {
+			names = append([]string{up.Command.Name}, names...)
+		}
+	}
+	return strings.Join(names, " ")
 }
