@@ -105,6 +105,10 @@ type sentence struct {
 // sentences are those of a text that are long enough.
 func sentences(text string) (out []sentence) {
 	line, from, start := 1, 0, 1
+	front := 0 // end of the frontmatter, whose lines are each by themselves
+	if strings.HasPrefix(text, "---") {
+		front = max(strings.Index(text, "\n---"), 0)
+	}
 	flush := func(to int) {
 		part := text[from:to]
 		var b strings.Builder
@@ -119,7 +123,7 @@ func sentences(text string) (out []sentence) {
 		case '\n':
 			line++
 			rest := strings.TrimLeft(text[i+1:min(len(text), i+201)], " \t>")
-			if rest == "" || strings.ContainsRune("\r\n-*+#|`~", rune(rest[0])) || rest[0] >= '0' && rest[0] <= '9' {
+			if first, _ := utf8.DecodeRuneInString(rest); i < front || rest == "" || strings.ContainsRune("\r\n-*+#|`~├└│", first) || first >= '0' && first <= '9' {
 				flush(i + 1)
 			}
 		case '.', '!', '?', ':', ';':

@@ -169,7 +169,7 @@ func (p *Plan) Encode() []byte {
 // is nobody's word: whoever carries it out computes these.
 func Parse(data []byte) (*Plan, error) {
 	bad := func(format string, args ...any) error {
-		return diag.New(diag.Refused, CodePlan, format, args...).Hint("skl author --help")
+		return diag.New(diag.Refused, CodePlan, format, args...).Hint("skl author improve SKILL --plan FILE makes one")
 	}
 	if len(data) > maxPlan {
 		return nil, bad("a plan has at most %s", diag.Size(maxPlan))

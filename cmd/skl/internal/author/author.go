@@ -2,19 +2,17 @@
 package author
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
-	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -42,48 +40,19 @@ type Started struct {
 
 // Start writes a skill that passes lint, in skills or .agents/skills if the working directory has one.
 func (a *Author) Start(r StartRequest) (Started, error) {
-	if err := skill.CheckPublishName(r.Name); err != nil {
-		return Started{}, diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", r.Name, err).
-			Hint("names are 1-64 of a-z, 0-9 and single hyphens")
-	}
-	here, err := within.Open(a.Scope.Cwd) // a folder called skills may be a link that came with a clone
+	dir, err := a.newPlace(r.Name)
 	if err != nil {
 		return Started{}, err
-	}
-	defer here.Close()
-	dir := filepath.Join(a.Scope.Cwd, r.Name)
-	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
-		info, err := here.Stat(filepath.Join(a.Scope.Cwd, parent))
-		if errors.Is(err, diag.Code("E_ROOT_ESCAPE")) {
-			return Started{}, err
-		}
-		if err == nil && info.IsDir() {
-			dir = filepath.Join(a.Scope.Cwd, parent, r.Name)
-			break
-		}
-	}
-	if here.Exists(dir) {
-		e := diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(dir))
-		if here.Exists(filepath.Join(dir, "SKILL.md")) {
-			return Started{}, e.Hint("skl lint %s", a.Scope.Short(dir))
-		}
-		return Started{}, e.Hint("choose another name, or move it away")
-	}
-	out := Started{r.Name, dir}
-	if r.DryRun {
-		return out, nil
 	}
 	text := starter(r.Name)
 	if r.Tree {
 		text = treeStarter(r.Name)
 	}
-	if err := here.Mkdir(dir, 0o755); err != nil {
-		return Started{}, err
+	p := placed{author.New(r.Name), dir}
+	if err := p.Put(skill.FileName, []byte(text), ""); err != nil || r.DryRun {
+		return Started{r.Name, dir}, err
 	}
-	if err := here.WriteFile(filepath.Join(dir, skill.FileName), []byte(text), 0o644); err != nil {
-		return Started{}, err
-	}
-	return out, nil
+	return Started{r.Name, dir}, a.carry(&p)
 }
 
 // A Digest is what the tree digest of a folder covers.

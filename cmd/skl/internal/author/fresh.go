@@ -120,26 +120,9 @@ type madeSkill struct {
 
 // openMade reads the skill that a person names: a folder, or the name of an installed one; of one that was installed from a folder here, the folder.
 func (a *Author) openMade(name string) (*madeSkill, error) {
-	dir := scope.Absolute(a.Scope.Cwd, name)
-	if !scope.Exists(dir) && !strings.ContainsAny(name, `/\`) {
-		if at, err := a.installedAt(name); err == nil {
-			dir = at
-		}
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is neither a folder nor an installed skill", diag.Printable(name)).Hint("skl skillify --check")
-	}
-	cwd, err := filepath.EvalSymlinks(a.Scope.Cwd)
+	real, err := a.skillAt(name, "skl skillify --check")
 	if err != nil {
 		return nil, err
-	}
-	linked, err := a.Scope.LinkedFolders()
-	if err != nil {
-		return nil, err
-	}
-	if scope.Below(a.Scope.Cwd, dir) && !scope.Below(cwd, real) && linked[dir] != real { // the person made that link
-		return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s is a link that leads out of the project; it is not read", diag.Printable(name)).Hint("name the folder that it leads to")
 	}
 	m, err := a.readMade(real)
 	if err == nil && m == nil {

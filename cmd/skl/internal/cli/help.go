@@ -27,7 +27,7 @@ func commands() []command {
 		ciCommand(), lockCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(), whyCommand(),
 		whichCommand(), disableCommand(), enableCommand(), ackCommand(), doctorCommand(),
 		runCommand(), resumeCommand(), runsCommand(), traceCommand(), graphCommand(), activateCommand(),
-		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), skillifyCommand(), packCommand(), digestCommand(), publishCommand(),
+		newCommand(), authorCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), skillifyCommand(), packCommand(), digestCommand(), publishCommand(),
 		queryCommand(), evidenceCommand(), expandCommand(), indexCommand(), mcpCommand(),
 		verifyCommand(), auditCommand(), trustCommand(), policyCommand(), keyCommand(), signCommand(), attestCommand(),
 		registryCommand(), sourceCommand(), yankCommand(), deprecateCommand(), loginCommand(), logoutCommand(), cacheCommand(),

@@ -106,6 +106,11 @@ func (l *Linter) mend(dir string, lint author.Linter, found []diag.Finding, dry 
 	return left, l.Scope.EditEach(dir, d.Changes())
 }
 
+// Findings gives the findings of what the folder dir holds, or would hold.
+func (l *Linter) Findings(dir string, opt skill.LintOptions) author.Linter {
+	return findings(dir, l.around(), opt)
+}
+
 // findings checks what the folder dir holds, or would hold, by the rules of its format, and of its tree if it has one.
 func findings(dir string, around finder, opt skill.LintOptions) author.Linter {
 	return func(fsys fs.FS) []diag.Finding { return lintSkill(fsys, dir, around, opt) }

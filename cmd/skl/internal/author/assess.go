@@ -1,0 +1,171 @@
+package author
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
+	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/spec/audit"
+	"github.com/skl-project/skl/spec/audit/content"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// assess fills in a plan what drafts change: the files, what is lost, what lint finds before and after, and what the skills may do then.
+func (a *Author) assess(p *author.Plan, all []placed) (Outcome, error) {
+	p.V, p.Skills, p.Losses, p.Lint = 1, []author.Part{}, []skill.Loss{}, author.Lint{Errors: []diag.Finding{}}
+	p.Left, p.Questions = append([]string{}, p.Left...), append([]string{}, p.Questions...)
+	out := Outcome{Plan: p, Diff: []trees.FileDiff{}, Needs: []string{}, Wrote: []string{}}
+	gains := gains{added: map[string]bool{}, removed: map[string]bool{}, needs: map[string]bool{}}
+	for i := range all {
+		d := &all[i]
+		was, now, base, result, err := treesOf(d)
+		if err != nil {
+			return Outcome{}, err
+		}
+		files, err := author.FilesOf(d.Draft)
+		if err != nil {
+			return Outcome{}, err
+		}
+		lost, err := author.Lost(d.Draft)
+		if err != nil {
+			return Outcome{}, err
+		}
+		p.Skills = append(p.Skills, author.Part{Skill: a.relative(d.dir), Base: base, Result: result, Files: files})
+		p.Losses = append(p.Losses, lost...)
+		for _, f := range trees.Diff(was, now) {
+			if len(all) > 1 {
+				f.Path = d.Name + "/" + f.Path
+			}
+			out.Diff = append(out.Diff, f)
+		}
+		a.countLint(&p.Lint, d)
+		gains.compare(was, now)
+	}
+	p.Permissions = author.Permissions{Added: sorted(gains.added), Removed: sorted(gains.removed)}
+	out.Needs = sorted(gains.needs)
+	return out, nil
+}
+
+func sorted(set map[string]bool) []string {
+	return append([]string{}, slices.Sorted(maps.Keys(set))...)
+}
+
+// relative is a folder as plans name it: below the working directory relative to that, elsewhere whole.
+func (a *Author) relative(dir string) string {
+	cwd, err := filepath.EvalSymlinks(a.Scope.Cwd)
+	if err == nil && scope.Below(cwd, dir) || cwd == dir {
+		if rel, err := filepath.Rel(cwd, dir); err == nil {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return filepath.ToSlash(dir)
+}
+
+// countLint adds what lint finds in a skill before and after.
+func (a *Author) countLint(l *author.Lint, d *placed) {
+	lint := a.linter(d.dir)
+	count := func(c *author.Count, found []diag.Finding) {
+		for _, f := range found {
+			switch f.Severity {
+			case diag.SeverityError:
+				c.Errors++
+			case diag.SeverityWarning:
+				c.Warnings++
+			}
+		}
+	}
+	if !d.IsNew() {
+		count(&l.Before, lint(d.Before()))
+	}
+	after := lint(d.FS())
+	count(&l.After, after)
+	for _, f := range after {
+		if f.Severity == diag.SeverityError {
+			f.Fix = nil
+			f.File = filepath.ToSlash(a.Scope.Short(filepath.Join(d.dir, filepath.FromSlash(f.File))))
+			l.Errors = append(l.Errors, f)
+		}
+	}
+}
+
+// gains are what skills may do after a change and not before, and the other way round, in the words of --accept.
+type gains struct{ added, removed, needs map[string]bool }
+
+func (g gains) compare(was, now trees.Tree) {
+	for _, c := range audit.Compare(was.Asks().Set(), now.Asks().Set()) {
+		name := c.Permission.String()
+		switch {
+		case c.Gone:
+			g.removed[name] = true
+		case c.Escalates:
+			g.needs[name] = true
+			fallthrough
+		default:
+			g.added[name] = true
+		}
+	}
+	before := urls(was)
+	for host := range urls(now) {
+		if !before[host] {
+			g.add("url:" + host)
+		}
+	}
+	for name, f := range now {
+		if hidden(f) > hidden(was[name]) {
+			g.add("hidden:" + name)
+		}
+	}
+	had := map[string]int{}
+	for _, f := range was.Findings() {
+		had[f.Rule]++
+	}
+	for _, f := range now.Findings() {
+		if had[f.Rule]--; had[f.Rule] < 0 && f.Severity.AtLeast(content.Medium) {
+			g.add(f.Rule)
+		}
+	}
+}
+
+func (g gains) add(name string) { g.added[name], g.needs[name] = true, true }
+
+func hidden(f trees.File) (n int) {
+	if f.Kind == bundle.Link {
+		return 0
+	}
+	for _, h := range skill.FindHidden(f.Data) {
+		n += h.Count
+	}
+	return n
+}
+
+var address = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,15}://([^\s/?#"'<>()\[\]{}|\\^` + "`" + `]+)`)
+})
+
+// urls are the hosts of the addresses in a skill.
+func urls(t trees.Tree) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range t {
+		if f.Kind == bundle.Link {
+			continue
+		}
+		for _, m := range address().FindAllSubmatch(f.Data, -1) {
+			host := strings.ToLower(string(m[1]))
+			if i := strings.LastIndexByte(host, '@'); i >= 0 {
+				host = host[i+1:]
+			}
+			if host = strings.TrimRight(host, ".,;:!*_"); host != "" {
+				out[diag.Clip(diag.Printable(host), 255)] = true
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package author
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// Improve plans what code can mend in a skill: the fixes of lint, the present form of old sections, the layout of trees. What it cannot is
+// in the plan's list of what is left.
+func (a *Author) Improve(ctx context.Context, name string, terms Terms) (Outcome, error) {
+	d, err := a.draftOf(name)
+	if err != nil {
+		return Outcome{}, err
+	}
+	p := &author.Plan{Op: author.Improve}
+	_, why, err := author.MigrateAgent(d.Draft)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if why != "" {
+		p.Left = append(p.Left, why)
+	}
+	lint := a.linter(d.dir)
+	found, err := author.Mender{Lint: lint}.Mend(d.Draft)
+	if err != nil {
+		return Outcome{}, err
+	}
+	changed, err := author.Format(d.Draft)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if changed {
+		found = lint(d.FS())
+	}
+	for _, f := range found {
+		if f.Severity != diag.SeverityInfo {
+			p.Left = append(p.Left, diag.Printable(f.Sentence()+" ["+f.Rule+"]"))
+		}
+	}
+	return a.finish(ctx, p, []placed{d}, terms)
+}
+
+// A ScaffoldRequest asks for the frame of a skill with a tree.
+type ScaffoldRequest struct {
+	Name   string
+	Syntax string // list or box
+}
+
+// Scaffold plans a new skill with a tree that shows a plan, asks and calls an op.
+func (a *Author) Scaffold(ctx context.Context, q ScaffoldRequest, terms Terms) (Outcome, error) {
+	dir, err := a.newPlace(q.Name)
+	if err != nil {
+		return Outcome{}, err
+	}
+	d := placed{author.New(q.Name), dir}
+	text, err := scaffold(q.Name, q.Syntax)
+	if err != nil {
+		return Outcome{}, err
+	}
+	for file, text := range map[string]string{skill.FileName: text, "references/ops.md": scaffoldOps} {
+		if err := d.Put(file, []byte(text), ""); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return a.finish(ctx, &author.Plan{Op: author.Scaffold}, []placed{d}, terms)
+}
+
+// Syntaxes are the ways to write a tree.
+func Syntaxes() []string { return []string{"list", "box"} }
+
+// scaffold is a SKILL.md with a tree in one of the syntaxes.
+func scaffold(name, syntax string) (string, error) {
+	text := treeStarter(name)
+	text = strings.Replace(text, "  * Say in one sentence what should be done about $ARGUMENTS >> plan\n", "  * MAKE_PLAN << $ARGUMENTS >> plan\n", 1)
+	switch syntax {
+	case "", "list":
+		return text, nil
+	case "box":
+	default:
+		return "", diag.New(diag.Misuse, "usage", "--syntax %q is not one", syntax).Meant(Syntaxes()...)
+	}
+	head, rest, _ := strings.Cut(text, "## Tree\n\n")
+	list, tail, _ := strings.Cut(rest, "\n\n## ")
+	t, found := tree.ParseTree(list+"\n", skill.FileName, 1, name, func(string) bool { return true })
+	if diag.Worst(found) == diag.SeverityError {
+		return "", fmt.Errorf("the frame of a skill is no tree: %s", found[0].Message)
+	}
+	t.Syntax, t.Fenced = tree.BoxSyntax, true
+	return head + "## Tree\n\n" + strings.TrimRight(tree.Print(t), "\n") + "\n\n## " + tail, nil
+}
+
+// scaffoldOps is a file of ops with one to begin with.
+const scaffoldOps = `# Ops
+
+## MAKE_PLAN << request >> plan
+
+Say in one sentence what should be done about the ` + "`request`" + `, and which files it touches. Change nothing.
+`

@@ -1,0 +1,315 @@
+package author
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/form"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
+	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/runtime/author/skillify"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// Terms say what becomes of a plan, and what is agreed to beforehand.
+type Terms struct {
+	Write  bool     // carry it out
+	File   string   // write it to a file, which [Author.Apply] takes
+	Accept []string // what it may let skills do besides, in the words of its permissions
+	Allow  []string // codes of losses
+}
+
+// An Outcome is a plan, and what became of it.
+type Outcome struct {
+	Plan  *author.Plan     `json:"plan"`
+	Diff  []trees.FileDiff `json:"diff"`
+	Needs []string         `json:"needs"`          // of its permissions, those that were not accepted
+	Wrote []string         `json:"wrote"`          // folders
+	File  string           `json:"file,omitempty"` // that the plan was written to
+}
+
+// Clean reports whether no error of lint is left.
+func (o *Outcome) Clean() bool { return len(o.Plan.Lint.Errors) == 0 }
+
+// A placed draft is one with its folder.
+type placed struct {
+	*author.Draft
+	dir string // without links
+}
+
+// skillAt is the folder of a skill that a person names: a folder, or the name of an installed one; of one that was installed from a folder
+// here, the folder. A link of a project that leads out of it is refused.
+func (a *Author) skillAt(name, hint string) (string, error) {
+	dir := scope.Absolute(a.Scope.Cwd, name)
+	if filepath.Base(dir) == skill.FileName {
+		dir = filepath.Dir(dir)
+	}
+	if !scope.Exists(dir) && !strings.ContainsAny(name, `/\`) {
+		if at, err := a.installedAt(name); err == nil {
+			dir = at
+		}
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", diag.New(diag.Misuse, "no_such_directory", "%s is neither a folder nor an installed skill", diag.Printable(name)).Hint("%s", hint)
+	}
+	cwd, err := filepath.EvalSymlinks(a.Scope.Cwd)
+	if err != nil {
+		return "", err
+	}
+	linked, err := a.Scope.LinkedFolders()
+	if err != nil {
+		return "", err
+	}
+	if scope.Below(a.Scope.Cwd, dir) && !scope.Below(cwd, real) && linked[dir] != real { // the person made that link
+		return "", diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s is a link that leads out of the project; it is not read", diag.Printable(name)).Hint("name the folder that it leads to")
+	}
+	return real, nil
+}
+
+// draftOf is a draft of a skill that is there, and is no installed copy.
+func (a *Author) draftOf(name string) (placed, error) {
+	if name == "" {
+		return placed{}, diag.New(diag.Misuse, "usage", "name one skill: its folder").Hint("skl list")
+	}
+	dir, err := a.skillAt(name, "skl list")
+	if err != nil {
+		return placed{}, err
+	}
+	if !scope.Exists(filepath.Join(dir, skill.FileName)) {
+		return placed{}, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", diag.Printable(name)).Hint("skl new NAME starts a skill")
+	}
+	if err := a.installedCopy(dir); err != nil {
+		return placed{}, err
+	}
+	return placed{author.Over(filepath.Base(dir), scope.FilesIn(dir)), dir}, nil
+}
+
+// newPlace is where a new skill goes: skills or .agents/skills if the working directory has one, else beside.
+func (a *Author) newPlace(name string) (dir string, err error) {
+	if err := skill.CheckPublishName(name); err != nil {
+		return "", diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err).Hint("names are 1-64 of a-z, 0-9 and single hyphens")
+	}
+	here, err := within.Open(a.Scope.Cwd) // a folder called skills may be a link that came with a clone
+	if err != nil {
+		return "", err
+	}
+	defer here.Close()
+	dir = filepath.Join(a.Scope.Cwd, name)
+	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
+		info, err := here.Stat(filepath.Join(a.Scope.Cwd, parent))
+		if errors.Is(err, diag.Code("E_ROOT_ESCAPE")) {
+			return "", err
+		}
+		if err == nil && info.IsDir() {
+			dir = filepath.Join(a.Scope.Cwd, parent, name)
+			break
+		}
+	}
+	return dir, a.free(dir)
+}
+
+// free refuses a folder that is there.
+func (a *Author) free(dir string) error {
+	if _, err := within.Anywhere().Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	e := diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(dir))
+	if scope.Exists(filepath.Join(dir, skill.FileName)) {
+		return e.Hint("skl lint %s", a.Scope.Short(dir))
+	}
+	return e.Hint("choose another name, or move it away")
+}
+
+// finish makes a plan of drafts, and carries it out or keeps it as the terms say.
+func (a *Author) finish(ctx context.Context, p *author.Plan, all []placed, terms Terms) (Outcome, error) {
+	if err := checkTerms(terms); err != nil {
+		return Outcome{}, err
+	}
+	out, err := a.assess(p, all)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	out.Needs = slices.DeleteFunc(out.Needs, func(s string) bool { return slices.Contains(terms.Accept, s) })
+	switch {
+	case len(out.Diff) == 0:
+		return out, nil
+	case terms.File != "":
+		return out, a.keepPlan(&out, terms.File)
+	case !terms.Write:
+		return out, nil
+	}
+	if err := refused(&out, terms); err != nil {
+		return out, err
+	}
+	for i := range all {
+		if err := a.carry(&all[i]); err != nil {
+			return out, err
+		}
+		out.Wrote = append(out.Wrote, all[i].dir)
+	}
+	return out, nil
+}
+
+func checkTerms(terms Terms) error {
+	for _, code := range terms.Allow {
+		if !slices.Contains(skill.LossCodes(), code) {
+			return diag.New(diag.Misuse, "usage", "--allow-loss %q is not the code of a loss", code).Meant(skill.LossCodes()...)
+		}
+	}
+	if terms.Write && terms.File != "" {
+		return diag.New(diag.Misuse, "usage", "-w carries the plan out, --plan keeps it for later: choose one")
+	}
+	return nil
+}
+
+// refused is why a plan is not carried out though it was asked for.
+func refused(o *Outcome, terms Terms) error {
+	if len(o.Needs) > 0 {
+		return diag.New(diag.Refused, "permission_added", "the change adds %s", diag.Printable(strings.Join(o.Needs, ", "))).
+			Hint("look at the difference, then add: --accept %s", diag.Quote(strings.Join(o.Needs, ",")))
+	}
+	for _, loss := range o.Plan.Losses {
+		if loss.Severity == diag.SeverityError && !slices.Contains(terms.Allow, loss.Code) {
+			return diag.New(diag.Refused, "loss_refused", "%s: %s", loss.Code, loss.Text).Hint("if it is meant: --allow-loss %s", loss.Code)
+		}
+	}
+	return nil
+}
+
+// keepPlan writes the plan to a file that is not there.
+func (a *Author) keepPlan(o *Outcome, file string) error {
+	for _, part := range o.Plan.Skills {
+		if filepath.IsAbs(filepath.FromSlash(part.Skill)) {
+			return diag.New(diag.Misuse, author.CodePath, "%s is not below the working directory, and plans are for what is", part.Skill).Hint("go there: skl -C DIR author %s SKILL --plan FILE", o.Plan.Op)
+		}
+	}
+	at := scope.Absolute(a.Scope.Cwd, file)
+	if scope.Exists(at) {
+		return diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(at)).Hint("choose another name, or remove it")
+	}
+	to, err := a.Scope.WriterTo(filepath.Dir(at))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := to.WriteFile(at, o.Plan.Encode(), 0o600); err != nil {
+		return err
+	}
+	o.File = at
+	return nil
+}
+
+// carry writes one skill: a new folder whole, the files of another all or none.
+func (a *Author) carry(p *placed) error {
+	if !p.IsNew() {
+		return a.Scope.EditFolder(p.dir, p.Changes())
+	}
+	if err := a.free(p.dir); err != nil {
+		return err
+	}
+	var files []skillify.File
+	for _, c := range p.Changes() {
+		files = append(files, skillify.File{Path: c.Path, Data: c.Now})
+	}
+	at, err := a.Scope.PlaceFor(filepath.Dir(p.dir))
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	return writeFolder(at, p.dir, files)
+}
+
+// maxPlanFile bounds the file of a plan, in bytes.
+const maxPlanFile = 64 << 20
+
+// Apply carries out a plan that was kept. Nothing that it says is believed but the bytes: what they ask for and what is lost is computed anew.
+func (a *Author) Apply(ctx context.Context, file string, terms Terms) (Outcome, error) {
+	at := scope.Absolute(a.Scope.Cwd, file)
+	data, err := within.Anywhere().ReadFile(at, maxPlanFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Outcome{}, diag.New(diag.Misuse, "no_plan", "there is no file %s", file).Hint("skl author improve SKILL --plan FILE makes one")
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	p, err := author.Parse(data)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var all []placed
+	for i := range p.Skills {
+		d, err := a.applied(&p.Skills[i])
+		if err != nil {
+			return Outcome{}, err
+		}
+		all = append(all, d)
+	}
+	want := slices.Clone(p.Skills)
+	out, err := a.finish(ctx, p, all, Terms{Accept: terms.Accept, Allow: terms.Allow})
+	if err != nil {
+		return Outcome{}, err
+	}
+	for i := range want {
+		if now := out.Plan.Skills[i]; now.Base != want[i].Base || now.Result != want[i].Result {
+			return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "%s is not what the plan was made of", diag.Printable(want[i].Skill)).Hint("make the plan anew")
+		}
+	}
+	if !terms.Write {
+		return out, nil
+	}
+	return a.finish(ctx, out.Plan, all, terms)
+}
+
+// applied is the draft that a part of a plan makes.
+func (a *Author) applied(part *author.Part) (placed, error) {
+	name := filepath.FromSlash(part.Skill)
+	if part.Base != "" {
+		p, err := a.draftOf("." + string(filepath.Separator) + name)
+		if err == nil {
+			err = part.Apply(p.Draft)
+		}
+		return p, err
+	}
+	cwd, err := filepath.EvalSymlinks(a.Scope.Cwd)
+	if err != nil {
+		return placed{}, err
+	}
+	p := placed{author.New(path.Base(part.Skill)), filepath.Join(cwd, name)}
+	if err := skill.CheckPublishName(p.Name); err != nil {
+		return placed{}, diag.New(diag.Refused, author.CodePlan, "%q cannot be the name of a skill: %w", diag.Printable(p.Name), err)
+	}
+	if err := a.free(p.dir); err != nil {
+		return placed{}, err
+	}
+	return p, part.Apply(p.Draft)
+}
+
+// linter gives the findings of a skill in a folder.
+func (a *Author) linter(dir string) author.Linter {
+	return (&form.Linter{Scope: a.Scope}).Findings(dir, skill.LintOptions{})
+}
+
+// treesOf are the files of a draft before and after.
+func treesOf(p *placed) (was, now trees.Tree, base, result bundle.Digest, err error) {
+	was = trees.Tree{}
+	if !p.IsNew() {
+		if was, base, err = trees.ReadSum(p.Before()); err != nil {
+			return nil, nil, "", "", err
+		}
+	}
+	now, result, err = trees.ReadSum(p.FS())
+	return was, now, base, result, err
+}
