@@ -165,18 +165,50 @@ func (p *page) marker(op *Op, lo, hi int) (body int) {
 		return lo
 	}
 	text := strings.Join(quote, "\n")
-	first := trim(quote[0])
-	op.Subagent = strings.HasPrefix(first, "**Subagent.**") || strings.HasPrefix(first, "**Subagent**")
+	p.kinds(op, quote, at)
 	op.Input = p.contract(text, "Input contract:", at)
 	op.Output = p.contract(text, "Output contract:", at)
-	if !op.Subagent && op.Input == nil && op.Output == nil {
+	if !op.Subagent && !op.CallsTool() && op.Input == nil && op.Output == nil {
 		return lo
-	}
-	if op.Subagent {
-		op.MarkerPos = p.pos(at, 1)
 	}
 	op.InputDoc = inputDoc(quote)
 	return end
+}
+
+// kinds reads how an op is run: the first line of a marker says it. A second kind on a line of its own is kept, so that lint can refuse the two.
+func (p *page) kinds(op *Op, quote []string, at int) {
+	for i, s := range quote {
+		s = trim(s)
+		if _, ok := MarkedAs(s, "Subagent"); ok && !op.Subagent {
+			op.Subagent, op.MarkerPos = true, p.pos(at+i, 1)
+		}
+		if rest, ok := MarkedAs(s, "Tool"); ok && !op.CallsTool() {
+			op.Tool, op.ToolPos = toolIn(rest), p.pos(at+i, 1)
+		}
+		if i == 0 && !op.Subagent && !op.CallsTool() {
+			return
+		}
+	}
+}
+
+// MarkedAs cuts the word of a marker, in bold with its dot or without, from the beginning of a line.
+func MarkedAs(line, word string) (rest string, ok bool) {
+	for _, form := range [...]string{"**" + word + ".**", "**" + word + "**"} {
+		if rest, ok = strings.CutPrefix(line, form); ok {
+			return rest, true
+		}
+	}
+	return line, false
+}
+
+// toolIn is the name in backticks that a marker begins with, "" if none is there.
+func toolIn(rest string) string {
+	name, ok := strings.CutPrefix(trim(rest), "`")
+	name, _, closed := strings.Cut(name, "`")
+	if !ok || !closed {
+		return ""
+	}
+	return trim(name)
 }
 
 func (p *page) contract(text, key string, at int) *Contract {

@@ -217,6 +217,8 @@ type Op struct {
 
 	Subagent  bool // has the marker
 	MarkerPos Pos
+	Tool      string    // the name behind the marker of a tool, as written; "" for none, and for a marker without a name in backticks
+	ToolPos   Pos       // of that marker; its zero value says that there is none
 	Input     *Contract // nil: none
 	Output    *Contract
 	InputDoc  map[string]string // what the marker says of each input
@@ -224,6 +226,22 @@ type Op struct {
 	Kind  BodyKind
 	Prose string // text of the body beside the tree, marker aside
 	Tree  *Tree  // TreeBody
+}
+
+// CallsTool reports whether op has the marker of a tool, with or without a name: a call of op is a call of the tool, and no model fills it.
+func (op *Op) CallsTool() bool { return op.ToolPos.Line > 0 }
+
+// MaxToolName is the length of a tool's name in a marker, in bytes.
+const MaxToolName = 64
+
+// IsToolName reports whether s can name a tool: letters, digits, "_", "-" and ".", at most MaxToolName.
+func IsToolName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= MaxToolName
 }
 
 // Shape is how an Agent section is written.

@@ -136,6 +136,9 @@ func dumpSkill(s *tree.Skill) string {
 		if op.Subagent {
 			put("  subagent, marker in line %d", op.MarkerPos.Line)
 		}
+		if op.CallsTool() {
+			put("  tool %q, marker in line %d", op.Tool, op.ToolPos.Line)
+		}
 		if c := op.Input; c != nil {
 			put("  input %s at %d:%d", c.Path, c.Pos.Line, c.Pos.Column)
 		}
