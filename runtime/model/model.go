@@ -86,6 +86,8 @@ type ToolResult struct {
 	Text    string
 	IsError bool
 	Final   bool // the call was the answer: nothing more is asked
+
+	Whole string // the text before it was shortened for a model, for whoever is none; "" if it was not
 }
 
 // Turned is a turn that goes on with tools.

@@ -166,11 +166,11 @@ func (p *Plan) AgentSchema() *Schema { return p.agent }
 
 // An Effect is something that a run of the plan could do.
 type Effect struct {
-	Kind    string   `json:"kind"`              // model, ask, command, file, subagent; tool, which callers add; note, about the walk
+	Kind    string   `json:"kind"`              // model, ask, command, file, subagent; tool, which an op calls; note, about the walk
 	Node    string   `json:"node"`              // id, as NodeByID takes it
 	Path    string   `json:"path"`              // of the visit; loops of unknown length have [*]
-	What    string   `json:"what"`              // the question, the prompt's first line, the command, the file, the op
-	Mode    string   `json:"mode,omitempty"`    // of a file: read, write or exists; of a model call its purpose
+	What    string   `json:"what"`              // the question, the prompt's first line, the command, the file, the op, the tool as the op names it
+	Mode    string   `json:"mode,omitempty"`    // of a file: read, write or exists; of a model call its purpose; of a tool the op that calls it
 	When    string   `json:"when,omitempty"`    // conditions on the way, as written, joined by "; "
 	Options []string `json:"options,omitempty"` // of a question
 }

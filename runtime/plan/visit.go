@@ -190,12 +190,14 @@ func (w *walker) call(in Callee, n *tree.Node, path string) flow {
 		w.at(in, n, path, "subagent", "", c.Op.Name)
 	}
 	way, given := toNext, true
-	if c.Op.Kind == tree.TreeBody && c.Op.Tree != nil {
+	if c.Op.Kind == tree.TreeBody && c.Op.Tree != nil && !c.Op.CallsTool() {
 		way = w.enter(in, n, path, c, isolated)
 		given = way&toBreak == 0
 		if !given {
 			way = way&^toBreak | toNext
 		}
+	} else if c.Op.CallsTool() {
+		w.at(in, n, path, "tool", c.Op.Name, c.Op.Tool)
 	} else {
 		text := c.Op.Prose
 		if strings.TrimSpace(text) == "" {

@@ -82,6 +82,9 @@ func (at call) enter(ctx context.Context) error {
 	if err := at.checkInput(at.op, at.params); err != nil {
 		return err
 	}
+	if at.op.Op.CallsTool() {
+		return at.tool(ctx)
+	}
 	if err := at.depth(); err != nil {
 		return err
 	}

@@ -50,6 +50,9 @@ func (s *session) unfinished(e effect, call *pastTool) error {
 	if e.gives != "" {
 		done += "=VALUE"
 	}
+	if e.tool != "" {
+		what = "a call of the tool " + diag.Printable(e.tool)
+	}
 	if call != nil {
 		what = asCalled(call.started.Name, call.started.Input)
 	}

@@ -20,6 +20,7 @@ func TestDone(t *testing.T) {
 		message    string
 	}{
 		{"script", "read_scripts", func(r run.Record) bool { return r.Type == run.StartedRecord && r.Kind == "script" }, nil, "needs the value"},
+		{"tool of an op", "tool_op", func(r run.Record) bool { return r.Type == run.StartedRecord && r.Kind == "tool" && r.Acts }, nil, "needs the value"},
 		{"leaf that wrote", "tools", func(r run.Record) bool { return r.Type == run.ToolStarted && r.Acts }, nil, "needs the value"},
 		{"file", "read_categories", func(r run.Record) bool { return r.Type == run.StartedRecord && r.Kind == "write" }, text("x"), "gives no value"},
 	}

@@ -22,6 +22,7 @@ type effect struct {
 	node   string
 	digest string
 	acts   bool
+	tool   string // of an op that calls one: its name
 
 	gives   string                      // what it must give, in words: "" if nothing depends on it
 	take    func(string) (reply, error) // reads what a person says it gave; nil: it gives nothing
@@ -36,6 +37,7 @@ type reply struct {
 	Text   string
 	How    string
 	Model  string
+	Tool   string // canonical name of the one that an op called
 	Usage  *model.Usage
 	Did    *Deed
 
@@ -110,9 +112,9 @@ func (x *effects) replay(e effect, key string, done *Record) (reply, error) {
 		x.failed = key
 		err := done.Err.err()
 		x.s.denies(e, err)
-		return reply{Did: done.Did}, err
+		return reply{Text: done.Text, Tool: done.Tool, Did: done.Did}, err
 	}
-	return reply{Output: done.Output, Text: done.Text, How: done.How, Model: done.Model, Usage: done.Usage, Did: done.Did}, nil
+	return reply{Output: done.Output, Text: done.Text, How: done.How, Model: done.Model, Tool: done.Tool, Usage: done.Usage, Did: done.Did}, nil
 }
 
 // end records how e ended that was done now.
@@ -130,7 +132,7 @@ func (x *effects) end(ctx context.Context, e effect, key string, got reply, err 
 	x.s.budget.spend(got.Usage)
 	got.Usage = e.begun.spentWith(got.Usage)
 	rec := Record{Type: DoneRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts || x.acted[key] > 0,
-		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Usage: got.Usage, Did: got.Did}
+		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Tool: got.Tool, Usage: got.Usage, Did: got.Did}
 	if err != nil {
 		rec.Err = recordError(err)
 		rec.Acts = rec.Acts && diag.ClassOf(err) != diag.Refused // what was refused did nothing
@@ -233,8 +235,8 @@ func (s *session) consents(e effect) bool {
 
 // denies keeps an effect of the tree itself that was not let through, for the result.
 func (s *session) denies(e effect, err error) {
-	if diag.ClassOf(err) == diag.Refused && (e.kind == "script" || e.kind == "write" || e.kind == "read") {
-		s.deny(DeniedCall{Path: e.path, Node: e.node, Tool: e.kind, Why: err.Error(), Code: codeOf(err), Tree: true})
+	if diag.ClassOf(err) == diag.Refused && (e.kind == "script" || e.kind == "write" || e.kind == "read" || e.kind == "tool") {
+		s.deny(DeniedCall{Path: e.path, Node: e.node, Tool: cmp.Or(e.tool, e.kind), Why: err.Error(), Code: codeOf(err), Tree: true})
 	}
 }
 

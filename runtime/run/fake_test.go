@@ -122,6 +122,7 @@ type project struct {
 	leave   error  // what needs a person's leave has this error; nil: it was given
 	granted string // the input of a write that leave was given for
 	env     map[string]string
+	tools   map[string]string // those of ops: name → result; "! text" fails; a name with "!" behind it acts
 }
 
 func (p *project) For(readOnly bool) []model.Tool {
@@ -129,12 +130,34 @@ func (p *project) For(readOnly bool) []model.Tool {
 	if !readOnly {
 		tools = append(tools, model.Tool{Name: "write"})
 	}
+	for name := range p.tools {
+		if harmless := !strings.HasSuffix(name, "!"); harmless || !readOnly {
+			tools = append(tools, model.Tool{Name: strings.TrimSuffix(name, "!")})
+		}
+	}
 	return tools
+}
+
+// scripted is the call of a tool that the fixture has.
+func (p *project) scripted(name, input string) (result model.ToolResult, did run.Deed, ok bool) {
+	out, ok := p.tools[name]
+	if acts, found := p.tools[name+"!"]; found {
+		out, ok, did = acts, true, run.Deed{Leave: run.LeaveAllow}
+		p.acted = append(p.acted, name+" "+input)
+	}
+	text, failed := strings.CutPrefix(out, "! ")
+	return model.ToolResult{Text: strings.ReplaceAll(text, `\n`, "\n"), IsError: failed}, did, ok
 }
 
 func (p *project) Call(_ context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, run.Deed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if _, acts := p.tools[name+"!"]; acts && p.leave != nil {
+		return model.ToolResult{Text: "not allowed: " + p.leave.Error(), IsError: true}, name, run.Deed{}, p.leave
+	}
+	if result, did, ok := p.scripted(name, string(input)); ok {
+		return result, strings.Replace(name, "__", "::", 1), did, nil
+	}
 	switch {
 	case name == "read":
 		return model.ToolResult{Text: "contents"}, "read", run.Deed{}, nil
@@ -288,6 +311,7 @@ func (f *fixture) world(t testing.TB) (*run.Runner, *scripted, *project) {
 	for name, value := range pairs(f.file("scripts")) {
 		p.scripts[name] = value
 	}
+	p.tools = pairs(f.file("tools"))
 	r := &run.Runner{Model: m, Tools: p, KeepEvents: true, SkillsRoot: ".agents/skills"}
 	for id, text := range pairs(f.file("answers")) {
 		if r.Answers == nil {

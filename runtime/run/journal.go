@@ -55,7 +55,7 @@ type Record struct {
 	Args    string `json:"args,omitempty"`
 
 	Key    string `json:"key,omitempty"`  // path of the visit, "!", ordinal within the visit
-	Kind   string `json:"kind,omitempty"` // model, ask, script, exists, read, write, dispatch
+	Kind   string `json:"kind,omitempty"` // model, ask, script, tool, exists, read, write, dispatch
 	Node   string `json:"node,omitempty"`
 	Digest string `json:"digest,omitempty"` // of what went in
 	Acts   bool   `json:"acts,omitempty"`   // changes something outside
@@ -70,7 +70,7 @@ type Record struct {
 
 	Call   int             `json:"call,omitempty"` // of a tool: from 1 within its leaf; again the same when it waited for leave and is made
 	Name   string          `json:"name,omitempty"` // of a tool, as the model called it
-	Tool   string          `json:"tool,omitempty"` // its canonical name
+	Tool   string          `json:"tool,omitempty"` // its canonical name; also of a done effect that is a tool's call
 	Input  json.RawMessage `json:"input,omitempty"`
 	Status Status          `json:"status,omitempty"` // of a tool: ok, error, denied, suspended, skipped or repeated; of the run
 }

@@ -15,7 +15,7 @@ import (
 // An effect that needs a person's leave suspends the run where nobody can be asked: nothing happened, and with the
 // leave the run goes on as if it had never stopped. Nothing that was done is done again.
 func TestLeave(t *testing.T) {
-	for name, file := range map[string]string{"script": "read_scripts", "leaf that writes": "tools", "file": "read_categories", "child of PARALLEL": "parallel_leave"} {
+	for name, file := range map[string]string{"script": "read_scripts", "leaf that writes": "tools", "tool of an op": "tool_op", "file": "read_categories", "child of PARALLEL": "parallel_leave"} {
 		t.Run(name, func(t *testing.T) {
 			f := load(t, "testdata/"+file+".txtar")
 			r, _, granted := f.world(t)

@@ -34,7 +34,7 @@ type Result struct {
 type DeniedCall struct {
 	Path string `json:"path"` // of the visit
 	Node string `json:"node"`
-	Tool string `json:"tool"` // as tools are called; of the tree itself script, write or read
+	Tool string `json:"tool"` // as tools are called; of the tree itself script, write or read, or the tool of an op
 	Why  string `json:"why"`
 	Code string `json:"code,omitempty"` // effect_denied: a person said no
 	Tree bool   `json:"tree,omitempty"` // the tree itself wanted it, and no model tried it

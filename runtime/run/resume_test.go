@@ -103,6 +103,8 @@ func TestUnfinishedEffects(t *testing.T) {
 		refused    bool
 	}{
 		{"script", "read_scripts", func(r run.Record) bool { return r.Type == run.StartedRecord && r.Kind == "script" }, true},
+		{"tool of an op", "tool_op", func(r run.Record) bool { return r.Type == run.StartedRecord && r.Kind == "tool" && r.Acts }, true},
+		{"tool of an op that reads", "tool_op", func(r run.Record) bool { return r.Type == run.StartedRecord && r.Kind == "tool" }, false},
 		{"leaf that wrote", "tools", func(r run.Record) bool { return r.Type == run.ToolStarted && r.Acts }, true},
 		{"leaf that read", "tools", func(r run.Record) bool { return r.Type == run.ToolStarted && !r.Acts }, false},
 		{"leaf that did nothing yet", "tools", func(r run.Record) bool { return r.Type == run.StartedRecord }, false},

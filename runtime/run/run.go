@@ -50,6 +50,8 @@ const (
 	CodeTools      = "tools_missing"        // a file or script, and no tools
 	CodeScript     = "script_failed"        // a script ended with an error
 	CodeScriptDeny = "script_refused"       // the policy, or a person, does not let the script run
+	CodeTool       = "tool_call_failed"     // the tool of an op ended with an error
+	CodeToolDeny   = "tool_call_refused"    // the policy, or a person, does not let an op call its tool, or nothing answers to the name
 	CodeDenied     = "effect_denied"        // of the error of Tools: a person said no
 	CodeFile       = "file_unreadable"      // a file that a node reads or writes
 	CodeUnbound    = "name_unbound"         // a name without a value where one is needed

@@ -296,12 +296,16 @@ func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessag
 		return refusal(err), "", run.Deed{}, asRefused(err)
 	}
 	text, did, err := d.call(ctx, h, input, readOnly)
+	whole := text
 	text = d.given(h, text)
 	if err != nil {
 		r := refusal(err)
 		return model.ToolResult{Text: ended(text) + r.Text, IsError: true}, h.String(), did, kept(err)
 	}
-	return model.ToolResult{Text: text}, h.String(), did, nil
+	if whole == text {
+		whole = ""
+	}
+	return model.ToolResult{Text: text, Whole: bounded(whole, maxKept)}, h.String(), did, nil
 }
 
 // kept is err if it kept a call from taking place, else nil.
