@@ -438,6 +438,8 @@ var All = [][2]string{
 	{"too_many_files", "a folder has more files than skl looks at"},
 	{"too_many_repos", "an index service has as many repositories as it can"},
 	{"too_many_tags", "a manifest was pushed with more tags at once than the limit"},
+	{"tool_call_failed", "the tool that an op calls ended with an error"},
+	{"tool_call_refused", "the tool that an op calls may not be called, or is not there"},
 	{"tool_denied", "the policy of the skill or of the person denies a tool"},
 	{"tool_failed", "a tool could not do what it was called for"},
 	{"tool_input", "the input of a tool call is wrong"},

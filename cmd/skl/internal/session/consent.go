@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,6 +134,8 @@ func (rs *Runs) wants(r *Runnable, q Request, p Preview) ([]Want, error) {
 			add("bash", e.What)
 		case e.Kind == "file" && e.Mode == "write":
 			add("write", e.What)
+		case e.Kind == "tool":
+			add(p.canonical[e.What], e.What)
 		case e.Kind == "model" || e.Kind == "subagent":
 			leaves = true
 		}
@@ -202,6 +205,9 @@ func (rs *Runs) agree(r *Runnable, q Request) (once []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.unknown != nil {
+		return nil, p.unknown
+	}
 	known, err := rs.mayRun(r, q)
 	if err != nil {
 		return nil, err
@@ -249,7 +255,7 @@ func (rs *Runs) agree(r *Runnable, q Request) (once []string, err error) {
 func (s *session) agreeOver(ctx context.Context, d *drive.Driver) (Leave, error) {
 	leave := Leave{digest: s.Plan.Digest, allow: s.Allow}
 	p, err := s.preview(s.Runnable, s.Request)
-	if err != nil {
+	if err = cmp.Or(err, p.unknown); err != nil {
 		return Leave{}, err
 	}
 	wanted, err := s.wants(s.Runnable, s.Request, p)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/sandbox"
+	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -18,6 +19,9 @@ type Preview struct {
 	Tools   []Tool        `json:"tools"`
 	Needs   []string      `json:"needs"` // what --allow has to name so that the run need not ask or wait, as far as that is known
 	Sandbox Box           `json:"sandbox"`
+
+	canonical map[string]string // of the tools that ops call, by the name they have there
+	unknown   error             // of the first that nothing can answer to
 }
 
 // A Tool is one that a run could call.
@@ -74,8 +78,27 @@ func (rs *Runs) preview(r *Runnable, q Request) (Preview, error) {
 	for _, t := range d.Could() {
 		out.Tools = append(out.Tools, Tool{t.Tool, string(t.Effect), t.Allowed, t.Asks, t.Only, t.Why})
 	}
+	out.name(d)
 	out.Summary = out.summary()
 	return out, nil
+}
+
+// name finds the tools that ops call. One that nothing can answer to is listed with the others, and why.
+func (p *Preview) name(d *tool.Dispatcher) {
+	p.canonical = map[string]string{}
+	for _, e := range p.Effects {
+		if _, seen := p.canonical[e.What]; seen || e.Kind != "tool" {
+			continue
+		}
+		name, err := d.Named(e.What)
+		if p.canonical[e.What] = name; err == nil {
+			continue
+		}
+		p.Tools = append(p.Tools, Tool{Tool: diag.Printable(e.What), Why: err.Error()})
+		if p.unknown == nil {
+			p.unknown = diag.New(diag.Refused, tool.CodeUnknown, "%s: the op %s calls a tool that cannot be found: %w", e.Node, e.Mode, err)
+		}
+	}
 }
 
 const fewFiles = 3 // that a sentence names
@@ -102,6 +125,9 @@ func (p Preview) summary() string {
 	}
 	add("asks you", "asks nothing", count["ask"], "question")
 	add("runs", "runs no script", count["command"], "script")
+	if n := count["tool"]; n > 0 {
+		parts = append(parts, "calls "+diag.Count(n, "tool"))
+	}
 	switch {
 	case len(written) == 0:
 		parts = append(parts, "writes no file")
@@ -115,7 +141,7 @@ func (p Preview) summary() string {
 	if loops {
 		begin = "At most, with each loop counted once, the run "
 	}
-	text := begin + strings.Join(parts[:3], ", ") + " and " + parts[3] + "."
+	text := begin + strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1] + "."
 	if count["model"] > 0 {
 		text += " For such a step the model is called once or more, and may use the tools below"
 		if slices.ContainsFunc(p.Tools, func(t Tool) bool { return t.Allowed && t.Asks }) {
