@@ -387,6 +387,9 @@ func (b *binder) call(in Callee, n *tree.Node) Callee {
 		return Callee{}
 	}
 	switch {
+	case n.Bold && !c.Op.Subagent && c.Op.CallsTool():
+		b.stop(in.Skill, n.Pos, check.BoldUnmarked, "the call of %s is bold, but its definition at %s:%d is the call of a tool and no subagent",
+			n.Name, b.place(c.Skill, c.Op.Pos.File), c.Op.Pos.Line)
 	case n.Bold && !c.Op.Subagent:
 		b.stop(in.Skill, n.Pos, check.BoldUnmarked, "the call of %s is bold, but its definition at %s:%d has no Subagent marker",
 			n.Name, b.place(c.Skill, c.Op.Pos.File), c.Op.Pos.Line)

@@ -58,7 +58,7 @@ func Blocking(f diag.Finding) bool {
 	switch f.Rule {
 	case TwoTrees, NearTree, StrayLine, TooBig, Layout, Chain, NearStep, LowerCase, ProseAsk, UnknownOp, Arity,
 		NoCondition, NoInput, ParallelOperators, NoQuestion, NoPlanFields, ParallelJump,
-		FileMissing, VerifyMissing, PathEscapes, SectionMissing, TwoForms,
+		FileMissing, VerifyMissing, PathEscapes, SectionMissing, TwoForms, TwoMarkers, ToolMissing, ToolName, ToolTree,
 		BoldUnmarked, ContractsMode, OutputMissing, InputMissing, StrictInput, BadSchema, SampleSchema, AgentSchema:
 		return true
 	}
@@ -93,7 +93,7 @@ type checker struct {
 	guess    string                 // why a name that nothing binds may have a value all the same, "" if it cannot
 	created  bool                   // a fix makes the key metadata: only one may
 	opNames  []string               // for suggestions; nil before the first
-	forms    map[string][2]*tree.Op // the first definition of a name that is no subagent, and the first that is; nil before the first call
+	forms    map[string][3]*tree.Op // the first definition of a name in each form; nil before the first call
 	budget   struct {               // bounds what is not linear in the size of the skill
 		fits, strict, asks, near int
 	}
@@ -116,6 +116,7 @@ func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
 	c.answers()
 	c.document()
 	c.subagents()
+	c.tools()
 	c.contracts()
 	if s.Tree != nil {
 		c.frontmatter()
@@ -152,7 +153,7 @@ func intended(s *tree.Skill) bool {
 		return true
 	}
 	for _, op := range s.Ops {
-		if op.Subagent {
+		if op.Subagent || op.CallsTool() {
 			return true
 		}
 	}

@@ -71,7 +71,7 @@ func TestTooBig(t *testing.T) {
 
 // A preflight refuses what cannot run, and nothing that only looks bad.
 func TestBlocking(t *testing.T) {
-	blocks := []string{"M01", "M04", "M05", "M06", "C01", "C05", "C06", "T04", "T05", "T17", "T18", "X01", "X02", "X04", "X06", "X07", "X11", "O06", "O07", "O08", "O09", "A02", "S05", "S11", "S12", "S13", "M09", "T06", "T09", "T23"}
+	blocks := []string{"M01", "M04", "M05", "M06", "C01", "C05", "C06", "T04", "T05", "T17", "T18", "X01", "X02", "X04", "X06", "X07", "X11", "O06", "O07", "O08", "O09", "A02", "S05", "S11", "S12", "S13", "M09", "M10", "M11", "M12", "M13", "T06", "T09", "T23"}
 	for _, r := range check.Rules() {
 		for _, severity := range []diag.Severity{diag.SeverityError, diag.SeverityWarning, diag.SeverityInfo} {
 			want := severity == diag.SeverityError && slices.Contains(blocks, strings.TrimPrefix(r.ID, "CNP-"))

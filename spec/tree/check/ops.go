@@ -107,11 +107,15 @@ func (c *checker) calls(b *body) {
 			return
 		}
 		if other := c.otherForm(op); other != nil {
-			c.report(TwoForms, n.Pos, diag.Clip(n.Name, 60)+" is defined in "+place(op)+" and, "+form(other.Subagent)+", in "+place(other)+": which one is meant is not sure, so rename one")
+			c.report(TwoForms, n.Pos, diag.Clip(n.Name, 60)+" is defined in "+place(op)+" and, "+form(op, other)+", in "+place(other)+": which one is meant is not sure, so rename one")
 		}
 		if n.Bold && !op.Subagent {
-			f := c.report(BoldUnmarked, n.Pos, diag.Clip(n.Name, 60)+" is called in bold, and its definition has no marker > **Subagent.**")
-			if op.Input == nil && op.Output == nil {
+			message := " is called in bold, and its definition has no marker > **Subagent.**"
+			if op.CallsTool() {
+				message = " is called in bold, and is the call of a tool and no subagent"
+			}
+			f := c.report(BoldUnmarked, n.Pos, diag.Clip(n.Name, 60)+message)
+			if op.CallsTool() || op.Input == nil && op.Output == nil {
 				f.Fix = c.replace(n, "call it in this context", func(old string) (string, bool) {
 					rest, ok := strings.CutPrefix(old, "**"+n.Name+"**")
 					return n.Name + rest, ok
@@ -132,35 +136,49 @@ func (c *checker) calls(b *body) {
 // NoAgent is the message about an EXPLORE that means nothing.
 const NoAgent = "EXPLORE has nothing to explore with: there is no Agent section, and no subagent EXPLORE"
 
-// otherForm is a definition of op's name that differs from it in whether it is a subagent, nil if there is none.
+// otherForm is a definition of op's name that differs from it in how it is run, nil if there is none.
 func (c *checker) otherForm(op *tree.Op) *tree.Op {
 	if c.forms == nil {
-		c.forms = map[string][2]*tree.Op{}
+		c.forms = map[string][3]*tree.Op{}
 		for _, o := range c.skill.Ops {
-			f, i := c.forms[o.Name], 0
-			if o.Subagent {
-				i = 1
-			}
-			if f[i] == nil {
+			if f, i := c.forms[o.Name], formOf(o); f[i] == nil {
 				f[i] = o
 				c.forms[o.Name] = f
 			}
 		}
 	}
-	if f := c.forms[op.Name]; op.Subagent {
-		return f[0]
-	} else {
-		return f[1]
+	for i, other := range c.forms[op.Name] {
+		if other != nil && i != formOf(op) {
+			return other
+		}
 	}
+	return nil
+}
+
+// formOf is how an op is run: 0 without a marker, 1 as a subagent, 2 as the call of a tool.
+func formOf(op *tree.Op) int {
+	switch {
+	case op.Subagent:
+		return 1
+	case op.CallsTool():
+		return 2
+	}
+	return 0
 }
 
 func place(op *tree.Op) string { return op.Pos.File + " line " + strconv.Itoa(op.Pos.Line) }
 
-func form(subagent bool) string {
-	if subagent {
+// form says how other is run, which op is not.
+func form(op, other *tree.Op) string {
+	switch {
+	case other.Subagent:
 		return "as a subagent"
+	case other.CallsTool():
+		return "as the call of a tool"
+	case op.Subagent:
+		return "as no subagent"
 	}
-	return "as no subagent"
+	return "as no call of a tool"
 }
 
 func (c *checker) unknown(name string, at tree.Pos) {

@@ -92,6 +92,10 @@ const (
 	StrictInput   = "CNP-M06"
 	MarkerForm    = "CNP-M08"
 	TwoForms      = "CNP-M09"
+	TwoMarkers    = "CNP-M10"
+	ToolMissing   = "CNP-M11"
+	ToolName      = "CNP-M12"
+	ToolTree      = "CNP-M13"
 
 	BadSchema     = "CNP-C01"
 	SchemaFields  = "CNP-C02"
@@ -162,7 +166,11 @@ var rules = []skill.RuleDoc{
 	{ID: InputMissing, Severity: fault, Text: "the file of an input contract does not exist"},
 	{ID: StrictInput, Severity: fault, Text: "a subagent uses a name that is not among its inputs; a warning for $ARGUMENTS"},
 	{ID: MarkerForm, Severity: doubt, Text: "the marker of an op is not in its place, misspelt, or its path has no backticks"},
-	{ID: TwoForms, Severity: fault, Text: "an op that is called is defined both as a subagent and as none"},
+	{ID: TwoForms, Severity: fault, Text: "an op that is called is defined in two ways: as a subagent, as the call of a tool, or as neither"},
+	{ID: TwoMarkers, Severity: fault, Text: "an op is marked as a subagent and as the call of a tool"},
+	{ID: ToolMissing, Severity: fault, Text: "the marker of a tool names none in backticks, is not in its place, or is the second of an op"},
+	{ID: ToolName, Severity: fault, Text: "the marker of a tool holds what cannot be a tool's name"},
+	{ID: ToolTree, Severity: fault, Text: "an op that is the call of a tool has a tree, which nothing runs"},
 	{ID: NoManifest, Severity: doubt, Text: "metadata has no canopy-features"},
 	{ID: UnusedFeature, Severity: doubt, Text: "canopy-features lists what nothing uses"},
 	{ID: MissingFeature, Severity: doubt, Text: "canopy-features lacks a feature that the tree or an op uses"},

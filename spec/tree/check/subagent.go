@@ -49,7 +49,7 @@ func (c *checker) marker(op *tree.Op) {
 		return
 	}
 	kinds := f.kinds(1)
-	inMarker := op.Subagent || op.Input != nil || op.Output != nil
+	inMarker := op.Subagent || op.CallsTool() || op.Input != nil || op.Output != nil
 	for n := op.Pos.Line + 1; n <= min(op.Last, f.lines()); n++ {
 		if kinds[n] != quoteLine {
 			continue
@@ -121,7 +121,9 @@ func (w *strictWalk) enter(op *tree.Op) {
 			added = append(added, p.Name)
 		}
 	}
-	w.text(op.Pos, op.Prose, op)
+	if !op.CallsTool() { // no run reads the prose of such an op
+		w.text(op.Pos, op.Prose, op)
+	}
 	if op.Tree != nil {
 		if op.Tree.Label != nil {
 			w.text(op.Tree.Label.Pos, op.Tree.Label.Text, op)
