@@ -29,6 +29,7 @@ type FlowNode struct {
 	In       string `json:"in,omitempty"`      // name of the op whose body this is in
 	Decided  string `json:"decided,omitempty"` // by "rule" or "model"
 	Subagent bool   `json:"subagent,omitempty"`
+	Tool     string `json:"tool,omitempty"` // that a call calls without a model
 	Status   string `json:"status,omitempty"`
 
 	label string
@@ -46,7 +47,7 @@ type FlowEdge struct {
 type exit struct{ from, label string }
 
 // JSON writes the control flow of s for programs, indented: an object with skill, nodes
-// ({id, kind, text, op, in, decided, subagent, status}) and edges ({from, to, label,
+// ({id, kind, text, op, in, decided, subagent, tool, status}) and edges ({from, to, label,
 // call}). An IF has the edges "yes" and "no"; a SWITCH one for each case.
 func JSON(s *tree.Skill, opt Options) string {
 	var b strings.Builder
@@ -97,7 +98,7 @@ func (f *Flow) enter(exits []exit, to string) {
 // step adds the node of n and leads exits to it.
 func (f *Flow) step(n *tree.Node, exits []exit) {
 	v := FlowNode{ID: n.ID, Kind: n.Kind.String(), Text: one(n.Text), Decided: f.figure.decided(n), Subagent: f.figure.subagent(n),
-		Status: one(f.figure.opt.Status[n.ID]), label: cardOf(n).label()}
+		Status: one(f.figure.opt.Status[n.ID]), label: f.figure.card(n).label(), Tool: one(f.figure.tool(n))}
 	if op := f.figure.callee(n); op != nil {
 		v.Op = op.Name
 		if f.figure.drawn[op.Name] {

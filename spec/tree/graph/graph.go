@@ -74,7 +74,7 @@ func newFigure(s *tree.Skill, opt Options) *figure {
 	f.parts = append(f.parts, f.prune(main))
 	for i := 0; opt.Ops && i < len(f.parts); i++ {
 		tree.Walk(f.parts[i].nodes, func(n *tree.Node) bool {
-			if op := f.callee(n); op != nil && !f.drawn[op.Name] {
+			if op := f.callee(n); op != nil && !f.drawn[op.Name] && !op.CallsTool() {
 				f.drawn[op.Name] = true
 				f.parts = append(f.parts, f.prune(part{op, opNodes(op)}))
 			}
@@ -100,6 +100,23 @@ func (f *figure) callee(n *tree.Node) *tree.Op {
 // subagent reports whether a step runs in a context of its own.
 func (f *figure) subagent(n *tree.Node) bool {
 	return n.Kind == tree.Explore || n.Kind == tree.Call && n.Bold
+}
+
+// tool is the tool that a step calls without a model, "" if it calls none. The body of such an op is for readers, and not drawn.
+func (f *figure) tool(n *tree.Node) string {
+	if op := f.callee(n); op != nil && op.CallsTool() {
+		return op.Tool
+	}
+	return ""
+}
+
+// card describes a step, and the tool that it calls.
+func (f *figure) card(n *tree.Node) card {
+	c := cardOf(n)
+	if tool := f.tool(n); tool != "" {
+		c.notes = append(c.notes, short("calls the tool "+tool))
+	}
+	return c
 }
 
 // opNodes are the steps of an op; a body without a tree is one step.
@@ -171,6 +188,9 @@ func pruned(nodes []*tree.Node, depth int) []*tree.Node {
 
 // decided says who decides n, "" if there is nothing to decide.
 func (f *figure) decided(n *tree.Node) string {
+	if f.tool(n) != "" {
+		return byRule
+	}
 	model := len(f.facts.Undecided(n)) > 0
 	switch n.Kind {
 	case tree.If, tree.ElseIf:

@@ -134,6 +134,28 @@ func TestText(t *testing.T) {
 	}
 }
 
+// The call of a tool is a step that no model fills: it is said in each format, and the text that is for readers is not drawn.
+func TestTool(t *testing.T) {
+	s := parse(t, "* demo\n  * LOOK_UP << \"tea\" >> entry\n", "## LOOK_UP << name >> entry\n\n> **Tool.** `server__lookup`\n\nLook it up by hand.\n")
+	for _, f := range formats {
+		got := f.draw(s, graph.Options{Ops: true})
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), "server__lookup") || strings.Contains(got, "by hand") {
+			t.Errorf("%s:\n%s", f.name, got)
+		}
+	}
+	const want = `demo
+└── ◆ LOOK_UP << "tea" >> entry  calls the tool server__lookup, references/ops.md:1
+
+◆ decided by a rule
+`
+	if got := graph.Text(s, graph.Options{Ops: true}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := graph.JSON(s, graph.Options{}); !strings.Contains(got, `"decided": "rule"`) || !strings.Contains(got, `"tool": "server__lookup"`) {
+		t.Error(got)
+	}
+}
+
 // The edges of each construct, as "from -label-> to" with short names.
 func TestFlow(t *testing.T) {
 	for _, test := range []struct{ name, nodes, want string }{

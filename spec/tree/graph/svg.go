@@ -92,7 +92,7 @@ func (p *painter) steps(nodes []*tree.Node) block {
 
 // plain draws a step and what hangs below it.
 func (p *painter) plain(n *tree.Node) []block {
-	c := cardOf(n)
+	c := p.card(n)
 	if leaf(n) {
 		budget := 12 // lines of detail
 		tree.Walk(n.Children, func(n *tree.Node) bool {

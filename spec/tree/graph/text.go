@@ -90,8 +90,11 @@ func (t *texter) remark(n *tree.Node) (text, remark string, body *tree.Op) {
 		remarks = append(remarks, "subagent")
 	}
 	if op := t.callee(n); op != nil {
+		if tool := t.tool(n); tool != "" {
+			remarks = append(remarks, "calls the tool "+one(tool))
+		}
 		switch {
-		case !t.opt.Ops:
+		case !t.opt.Ops, op.CallsTool():
 			remarks = append(remarks, place(op.Pos))
 		case t.done[op.Name]:
 			remarks = append(remarks, "body above")
