@@ -249,6 +249,7 @@ func (a *auditor) as(l lang, f File) {
 		} else if ofAgent(f.Path) {
 			a.instructions(src)
 		}
+		a.tools(src, f.Path)
 		a.prose(src, 1)
 		return
 	}

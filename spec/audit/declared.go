@@ -128,6 +128,15 @@ func (a *auditor) compatibility(text string, line int) {
 	}
 }
 
+// tools reads the markers by which ops of a tree call a tool: nobody is asked whether that is what the step is for.
+func (a *auditor) tools(src, name string) {
+	for _, op := range tree.OpsOf(src, name) {
+		if op.Tool != "" {
+			a.add(Tool, op.Tool, op.ToolPos.Line)
+		}
+	}
+}
+
 // tree reads the nodes of a Canopy tree that start other agents, and the commands that its leaves name.
 func (a *auditor) tree(body string, doc *skill.Document) {
 	if !tree.HasTree([]byte(body)) {

@@ -66,6 +66,21 @@ func (l *loader) opFile(name, wants string) {
 	}
 }
 
+// OpsOf finds the definitions of ops in the text of an op file; their bodies are not read. A file that holds none has none, and so has one
+// whose name is not that of an op file: references/ops.md, references/ops/NAME.md, and both without references/. Case does not count in it.
+func OpsOf(src, name string) []*Op {
+	dir, wants := path.Dir(name), ""
+	if strings.EqualFold(path.Base(dir), "ops") {
+		dir, wants = path.Dir(dir), "NAME"
+	} else if !strings.EqualFold(path.Base(name), "ops.md") {
+		return nil
+	}
+	if dir != "." && !strings.EqualFold(dir, "references") || !strings.EqualFold(path.Ext(name), ".md") || len(src) > MaxFileBytes {
+		return nil
+	}
+	return newOpFile(newPage(strings.TrimPrefix(src, "\ufeff"), name, 1), wants, MaxOps).ops
+}
+
 // newOpFile finds the definitions of a file. Their bodies are read by readBody.
 func newOpFile(p *page, wants string, limit int) *opFile {
 	f := &opFile{page: p, wants: wants}

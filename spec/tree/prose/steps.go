@@ -32,7 +32,7 @@ func (w *writer) all() {
 		op := w.below[i]
 		w.lines = append(w.lines, "", "### "+titleOf(op.Name), "")
 		w.open[op.Name] = true
-		w.paragraph(op.Prose, "")
+		w.paragraph(about(op), "")
 		if op.Tree != nil {
 			w.steps(op.Tree.Nodes, "", frame{op: op.Name})
 		}
@@ -385,13 +385,13 @@ func (w *writer) run(n *tree.Node, op *tree.Op, text, indent, marker string, f f
 		w.title[op.Name], w.open[op.Name] = true, true
 		w.depth++
 		end := ":"
-		if op.Kind == tree.EmptyBody {
+		if op.Kind == tree.EmptyBody && !op.CallsTool() {
 			w.lose("%s line %d: %s has no body", op.Pos.File, op.Pos.Line, op.Name)
 			end = ""
 		}
 		w.line(indent, marker, text+w.context(n)+w.with(n, op)+contracts(op)+keeping(n.Outs)+end)
 		below := inside(indent, marker)
-		w.paragraph(op.Prose, below)
+		w.paragraph(about(op), below)
 		if op.Tree != nil {
 			w.steps(op.Tree.Nodes, below, frame{op: op.Name, later: f.later})
 		}
@@ -399,6 +399,18 @@ func (w *writer) run(n *tree.Node, op *tree.Op, text, indent, marker string, f f
 		w.depth--
 	}
 	w.steps(n.Children, inside(indent, marker), f)
+}
+
+// about is the prose of an op. Of one that is the call of a tool it says that first: the rest is for agents that have no such tool.
+func about(op *tree.Op) string {
+	if op.Tool == "" {
+		return op.Prose
+	}
+	call := "Call the tool `" + op.Tool + "` with these inputs, if you have it."
+	if op.Prose == "" && op.Tree == nil {
+		return call
+	}
+	return strings.TrimRight(call+" Otherwise:\n\n"+op.Prose, "\n")
 }
 
 func (w *writer) context(n *tree.Node) string {
