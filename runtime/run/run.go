@@ -5,13 +5,13 @@
 //
 //   - Control flow is decided here. A model fills leaves and judges conditions that the grammar cannot; it
 //     never sees the nodes beside its own and never chooses the next one.
-//   - Everything that reaches outside is an effect: a model's answer, a tool call of a leaf, a person's answer, a script, a
-//     test for a file, a file read or written. The Runner is given a func or an interface for each, and
+//   - Everything that reaches outside is an effect: a model's answer, a tool call of a leaf or of an op, a person's answer, a
+//     script, a test for a file, a file read or written. The Runner is given a func or an interface for each, and
 //     nil denies it; the zero Runner can only compute. The interpreter reads no clock but for budgets and event times.
 //   - Every effect goes through the journal under the path of its node's visit and an ordinal, with a digest of what went in.
 //     Resume walks the tree again and takes from the journal what was done; Replay takes everything from it. Another
 //     effect than the recorded one stops with code run_diverged and names the node.
-//   - An effect that was done never runs twice. One that acts (a script, a file written, a leaf with a tool call that may act)
+//   - An effect that was done never runs twice. One that acts (a script, a file written, a leaf with a tool call that may act, such a call of an op)
 //     and was begun without being seen to end is not begun again without consent: code effect_unfinished. A leaf between two
 //     of its tool calls is gone on with, and told what it called.
 //   - The same journal gives the same events, in canonical order; see [Canonical].

@@ -117,6 +117,8 @@ func (m *migration) definition() (out []Rewrite, why string) {
 			return nil, "it executes " + m.agent.Op + ", which is not an op of this skill"
 		case slices.ContainsFunc(op.Params, func(p tree.Param) bool { return !p.Optional }):
 			return nil, m.agent.Op + " has inputs, and the section gives it none"
+		case op.CallsTool():
+			return nil, m.agent.Op + " is the call of a tool, which needs no context of its own"
 		case m.called(op.Name):
 			return nil, m.agent.Op + " is also called by a step, in the context of that step"
 		}
