@@ -170,6 +170,11 @@ func (p *project) Call(_ context.Context, name string, input json.RawMessage, re
 	return model.ToolResult{Text: "not allowed", IsError: true}, "", run.Deed{}, diag.New(diag.Refused, "tool_denied", "not allowed")
 }
 
+func (p *project) Reads(name string) bool {
+	_, harmless := p.tools[name]
+	return harmless
+}
+
 func (p *project) Identity(name string, input json.RawMessage) string {
 	if name == "read" {
 		return ""

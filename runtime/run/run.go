@@ -75,6 +75,8 @@ type Tools interface {
 	Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (result model.ToolResult, canonical string, did Deed, err error)
 	// Identity is equal for calls that would do the same: "" for one that changes nothing, or that nothing answers to.
 	Identity(name string, input json.RawMessage) string
+	// Reads reports whether no call of the tool that name means changes anything.
+	Reads(name string) bool
 	// Script runs the text of a script file or of one of its sections, and gives what it printed. Its error is that of Call.
 	Script(ctx context.Context, s Script) (result model.ToolResult, did Deed, err error)
 	// ReadFile and WriteFile reach files of the working directory (paths relative to it); outside is refused. A write

@@ -49,7 +49,7 @@ func toolValue(text string) any {
 // useTool makes the call, or takes what the journal has of it, and gives its text.
 func (at call) useTool(ctx context.Context) (string, error) {
 	name, input := at.op.Op.Tool, at.toolInput()
-	e := effect{kind: "tool", path: at.path, node: at.id(), tool: name, acts: at.toolActs(name), digest: digest(name, string(input)),
+	e := effect{kind: "tool", path: at.path, node: at.id(), tool: name, acts: at.s.r.Tools == nil || !at.s.r.Tools.Reads(name), digest: digest(name, string(input)),
 		gives: strings.Join(targetNames(at.n.Outs), ", "), take: takeText}
 	at.eff.live = at.eff.live || at.s.past != nil && !at.s.past.has(at.eff.key(at.path))
 	at.tell(Event{Kind: ToolCalled, Name: name, Value: input, Call: 1})
@@ -73,19 +73,6 @@ func (at call) useTool(ctx context.Context) (string, error) {
 	}
 	at.tell(told)
 	return got.Text, err
-}
-
-// toolActs reports whether a call may change something: all may but those of tools that only read.
-func (at call) toolActs(name string) bool {
-	if at.s.r.Tools == nil {
-		return true
-	}
-	for _, t := range at.s.r.Tools.For(true) {
-		if t.Name == name {
-			return false
-		}
-	}
-	return true
 }
 
 // callTool makes the call now. The reply of one that ended has the tool's canonical name, also beside an error.

@@ -40,6 +40,12 @@ func (d *Dispatcher) Identity(name string, input json.RawMessage) string {
 	return h.String() + " " + string(spelled)
 }
 
+// Reads reports whether no call of the tool that name means changes anything. It starts servers only for a name that could be one of theirs.
+func (d *Dispatcher) Reads(name string) bool {
+	h, err := d.resolve(name)
+	return err == nil && h.effect == None
+}
+
 // changesNothing reports whether every command of a line is known to be harmless, and the line writes nothing.
 func changesNothing(command string) bool {
 	line, err := Commands(command, func(string, bool) error { return nil })

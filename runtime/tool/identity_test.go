@@ -48,3 +48,21 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 }
+
+// What only reads is known by every name of a tool, and nothing is by a name that no tool has.
+func TestReads(t *testing.T) {
+	d, _ := open(t, Config{})
+	for name, want := range map[string]bool{"grep": true, "Grep": true, "read_file": true, "list": true, "write": false, "bash": false, "fetch": false, "nothing": false, "server__lookup": false, "": false} {
+		if got := d.Reads(name); got != want {
+			t.Errorf("Reads(%q) is %v", name, got)
+		}
+	}
+	for name, want := range map[string]string{"Grep": "grep", "write_file": "write"} {
+		if got, err := d.Named(name); got != want || err != nil {
+			t.Errorf("Named(%q) is %q, %v", name, got, err)
+		}
+	}
+	if got, err := d.Named("wiki__page"); got != "" || err == nil {
+		t.Errorf("a name of nothing is %q, %v", got, err)
+	}
+}
