@@ -101,7 +101,28 @@ func (p *Preview) name(d *tool.Dispatcher) {
 	}
 }
 
-const fewFiles = 3 // that a sentence names
+const fewFiles = 3 // that a sentence names; of tools, too
+
+// called are the tools that ops call, for a sentence; "" if there are none. acts says that one of them may change something.
+func (p Preview) called() (names string, acts bool) {
+	var all []string
+	for _, e := range p.Effects {
+		if e.Kind != "tool" || slices.Contains(all, e.What) {
+			continue
+		}
+		all = append(all, e.What)
+		acts = acts || slices.ContainsFunc(p.Tools, func(t Tool) bool { return t.Tool == p.canonical[e.What] && t.Effect != string(tool.None) })
+	}
+	switch {
+	case len(all) == 0:
+		return "", false
+	case len(all) > fewFiles:
+		return diag.Count(len(all), "tool"), acts
+	case len(all) == 1:
+		return "the tool " + all[0], acts
+	}
+	return "the tools " + strings.Join(all, ", "), acts
+}
 
 // summary says what could happen in one run, in a few sentences. Its numbers are of steps: how often a model is called for one, nobody knows before.
 func (p Preview) summary() string {
@@ -125,10 +146,13 @@ func (p Preview) summary() string {
 	}
 	add("asks you", "asks nothing", count["ask"], "question")
 	add("runs", "runs no script", count["command"], "script")
-	if n := count["tool"]; n > 0 {
-		parts = append(parts, "calls "+diag.Count(n, "tool"))
+	called, acts := p.called()
+	if called != "" {
+		parts = append(parts, "calls "+called)
 	}
 	switch {
+	case len(written) == 0 && acts:
+		parts = append(parts, "writes no file besides")
 	case len(written) == 0:
 		parts = append(parts, "writes no file")
 	case len(written) > fewFiles:
