@@ -49,7 +49,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// What only reads is known by every name of a tool, and nothing is by a name that no tool has.
+// Tools that only read are known as such by each of their names, and a name that no tool has is not.
 func TestReads(t *testing.T) {
 	d, _ := open(t, Config{})
 	for name, want := range map[string]bool{"grep": true, "Grep": true, "read_file": true, "list": true, "write": false, "bash": false, "fetch": false, "nothing": false, "server__lookup": false, "": false} {
