@@ -102,6 +102,7 @@ func TestHostileInput(t *testing.T) {
 		"headings":          func(n int) string { return fill("# OP\n", n) },
 		"headings in depth": func(n int) string { return fill("# OP\n###### OQ\n", n) },
 		"markers":           func(n int) string { return "# OP\n> **Subagent.**\n> Inputs:\n" + fill("> - `a` — b\n", n) },
+		"tools":             func(n int) string { return "# OP\n> **Tool.** `a`\n" + fill("> **Tool.** `b\n", n) },
 		"quote":             func(n int) string { return "# OP\n> **Subagent.**\n> Inputs:\n> - `a` — b\n" + fill(">    c\n", n) },
 	}
 	for name, input := range inputs {

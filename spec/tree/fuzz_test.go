@@ -70,6 +70,7 @@ func FuzzParseTree(f *testing.F) {
 func FuzzFormat(f *testing.F) {
 	for _, s := range seeds {
 		f.Add("---\nname: demo\ndescription: d\n---\nIntro.\r\n\n## Tree\n\n" + s + "\n## Rules\n\n- one\n")
+		f.Add("# Ops\n\n## OP << a\n\n> **Tool.** `server__x`. Output contract: `x.json`.\n> **Subagent**\n\n" + s)
 		f.Add("# Ops\n\n## OP << a\n\nText.\n\n" + s + "\n---\n## TWO\n\n" + s)
 		f.Add(strings.ReplaceAll("## Tree\n"+s, "\n", "\r\n"))
 	}
