@@ -105,7 +105,7 @@ func newOpFile(p *page, wants string, limit int) *opFile {
 			continue
 		}
 		body := p.marker(op, i+1, end)
-		op.Last = p.first + end - 1
+		op.Last, op.End = p.first+end-1, p.first+end
 		for op.Last > op.Pos.Line && (p.blank(op.Last-p.first) || p.rule(op.Last-p.first)) {
 			op.Last--
 		}

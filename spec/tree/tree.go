@@ -210,7 +210,8 @@ const (
 type Op struct {
 	Name   string
 	Pos    Pos
-	Last   int
+	Last   int // last line that is neither blank nor a rule
+	End    int // line behind the definition: of the next heading, or behind the file
 	Level  int // of the heading, 1 to 6
 	Params []Param
 	Outs   []Target
