@@ -26,6 +26,7 @@ type holder struct {
 	ops     []*heldOp
 	byName  map[string][]*heldOp
 	opFiles map[string]bool
+	uses    uses
 	faults  []diag.Finding    // errors of lint, before
 	closed  bool              // its frontmatter takes no entry
 	readers map[string]string // what reads each file, see fileStays; nil before the first
