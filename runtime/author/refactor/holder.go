@@ -27,6 +27,7 @@ type holder struct {
 	byName  map[string][]*heldOp
 	opFiles map[string]bool
 	uses    uses
+	flow    flow
 	faults  []diag.Finding    // errors of lint, before
 	closed  bool              // its frontmatter takes no entry
 	readers map[string]string // what reads each file, see fileStays; nil before the first
