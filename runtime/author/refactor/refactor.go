@@ -16,8 +16,10 @@ package refactor
 
 import (
 	"cmp"
+	"io/fs"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/order"
 )
 
@@ -96,6 +98,27 @@ type Alike struct {
 type Unread struct {
 	Skill  string `json:"skill"`
 	Reason string `json:"reason"`
+}
+
+// Find compares skills: by name, each a file system of its files. min is the least number of skills that hold something alike,
+// 0 for DefaultMin and never below two. A skill that cannot be read is in Unread and hides no other.
+func Find(skills map[string]fs.FS, min int) (Report, error) {
+	if min == 0 {
+		min = DefaultMin
+	}
+	if min < 2 {
+		return Report{}, diag.New(diag.Misuse, "invalid_min", "something alike is in 2 skills at least, and %d is asked for", min)
+	}
+	c := compare(skills, min)
+	c.look(c.groups)
+	moving := c.settle(c.groups)
+	c.report.Candidates = []Candidate{}
+	for _, g := range moving {
+		c.report.Candidates = append(c.report.Candidates, g.candidate())
+	}
+	c.filesAlike(moving)
+	c.report.sort()
+	return c.report, nil
 }
 
 // sort orders all lists, and makes those that are nil empty.
