@@ -112,6 +112,7 @@ func Find(skills map[string]fs.FS, min int) (Report, error) {
 	c := compare(skills, min)
 	c.look(c.groups)
 	moving := c.settle(c.groups)
+	moving = c.proven(moving, c.free())
 	c.report.Candidates = []Candidate{}
 	for _, g := range moving {
 		c.report.Candidates = append(c.report.Candidates, g.candidate())
