@@ -47,7 +47,7 @@ func Extract(skills map[string]fs.FS, r Report, into string) (Extraction, error)
 		if found {
 			conflicts = append(conflicts, conflict)
 		}
-		return found
+		return found || len(g.ops) == 1 && g.ops[0].in.name == into // it is there
 	})
 	moving := c.proven(c.settle(groups), into)
 	if len(moving) == 0 {
@@ -83,7 +83,7 @@ func (c *comparison) chosen(r Report) ([]*group, error) {
 		}
 		seen[want.Name] = true
 		g := &group{name: want.Name, digest: want.Digest}
-		for _, name := range want.Skills {
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(want.Skills))) {
 			h := c.holders[name]
 			if h == nil || len(h.byName[want.Name]) != 1 || h.byName[want.Name][0].whole != want.Digest {
 				return nil, diag.New(diag.Unmet, CodeChanged, "the op %s of %s is no longer what was compared", shown(want.Name), shown(name))
@@ -91,7 +91,6 @@ func (c *comparison) chosen(r Report) ([]*group, error) {
 			g.ops = append(g.ops, h.byName[want.Name][0])
 		}
 		if len(g.ops) > 0 {
-			order.Sort(g.ops, func(a, b *heldOp) int { return cmp.Compare(a.in.name, b.in.name) })
 			out = append(out, g)
 		}
 	}

@@ -99,13 +99,30 @@ func newHolder(name string, files bundle.Memory) (*holder, error) {
 		o := &heldOp{Op: op, in: h}
 		o.start, o.end = offset(lines[file], op.Pos.Line), offset(lines[file], op.End)
 		o.text = string(src[o.start:offset(lines[file], op.Last+1)])
-		_, rest, _ := strings.Cut(o.text, "\n")
-		o.body = digest(signature(op), normal(rest), tree.Print(op.Tree))
+		o.body = o.bodyDigest()
 		o.whole = digest(op.Name, o.body)
 		h.ops = append(h.ops, o)
 		h.byName[op.Name] = append(h.byName[op.Name], o)
 	}
 	return h, nil
+}
+
+// bodyDigest is that of the signature and the body, in which a label says nothing: it repeats the name.
+func (o *heldOp) bodyDigest() string {
+	_, rest, _ := strings.Cut(o.text, "\n")
+	var shape tree.Tree
+	if o.Tree != nil {
+		shape = *o.Tree
+	}
+	if label := shape.Label; label != nil {
+		at := 0
+		for range label.Pos.Line - o.Pos.Line - 1 {
+			at += strings.IndexByte(rest[at:], '\n') + 1
+		}
+		rest = rest[:at] + strings.Replace(rest[at:], o.Name, "", 1)
+		shape.Label = nil
+	}
+	return digest(signature(o.Op), normal(rest), tree.Print(&shape))
 }
 
 // lineStarts are the offsets of the lines of src, behind a byte order mark, and of its end.

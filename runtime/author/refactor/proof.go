@@ -72,6 +72,14 @@ func (c *comparison) faulty(moving []*group, into string) map[string]string {
 			out[op] = reason
 		}
 		for _, f := range c.newErrors(was, now, after) {
+			if f.Rule == check.NoTree && name == into {
+				for _, g := range moving {
+					if g.ops[0].Subagent {
+						out[g.name] = "it is a subagent, and " + into + " has no tree"
+					}
+				}
+				continue
+			}
 			reason := "lint would find an error in " + name + ": " + f.Message
 			if o := now.opAt(f); o != nil && name == into && slices.ContainsFunc(moving, func(g *group) bool { return g.name == o.Name }) {
 				out[o.Name] = reason

@@ -222,6 +222,9 @@ func rules(t *testing.T, before skills, r refactor.Report, e refactor.Extraction
 		}
 	}
 	for _, m := range e.Moved {
+		if len(m.Skills) == 0 {
+			t.Fatalf("%s moves from nowhere", m.Name)
+		}
 		for _, name := range m.Skills {
 			if s := load(t, after, name); s == nil || (s.Op(m.Name) != nil) != (name == into) {
 				t.Errorf("%s still defines %s", name, m.Name)
@@ -242,8 +245,11 @@ func rules(t *testing.T, before skills, r refactor.Report, e refactor.Extraction
 		}
 	}
 	again, err := refactor.Find(after.systems(), least)
-	if err != nil || len(again.Candidates) > 0 {
-		t.Errorf("a second Find has %v, %v", again.Candidates, err)
+	rest := slices.DeleteFunc(again.Candidates, func(c refactor.Candidate) bool { // what this skill could not take
+		return slices.ContainsFunc(e.Left, func(a refactor.Alike) bool { return a.Name == c.Name })
+	})
+	if err != nil || len(rest) > 0 {
+		t.Errorf("a second Find has %v, %v", rest, err)
 	}
 	twice, err := refactor.Extract(before.systems(), r, into)
 	if err != nil || !reflect.DeepEqual(e, twice) {
@@ -334,6 +340,13 @@ func TestExtractErrors(t *testing.T) {
 	}
 	if _, err := refactor.Find(given.systems(), 1); err == nil {
 		t.Error("one skill shares with itself")
+	}
+	twice := r
+	twice.Candidates = slices.Clone(r.Candidates)
+	twice.Candidates[0].Skills = []string{"b", "a", "b", "c", "a"}
+	e, err := refactor.Extract(given.systems(), twice, "lib")
+	if once, _ := refactor.Extract(given.systems(), r, "lib"); err != nil || !reflect.DeepEqual(e, once) {
+		t.Errorf("a skill that is named twice: %v, %v", e, err)
 	}
 	given["lib"] = maps.Clone(given["a"])
 	given["lib"]["references/ops.md"] = bundle.MemoryFile{Data: []byte("## GREET\n\nSay nothing.\n")}
