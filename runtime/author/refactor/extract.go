@@ -35,7 +35,7 @@ func Extract(skills map[string]fs.FS, r Report, into string) (Extraction, error)
 	}
 	c := compare(skills, 2)
 	if _, there := skills[into]; there && c.holders[into] == nil {
-		return Extraction{}, diag.New(diag.Misuse, "unreadable", "%s cannot be read", into)
+		return Extraction{}, diag.New(diag.Misuse, "unreadable", "the skill %s cannot be read", into)
 	}
 	groups, err := c.chosen(r)
 	if err != nil {

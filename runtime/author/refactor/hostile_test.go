@@ -27,11 +27,11 @@ func TestHostile(t *testing.T) {
 		withFiles[fmt.Sprintf("references/all/f%d.md", i)] = bundle.MemoryFile{Data: []byte(fmt.Sprintf("f%d.md f%d.md", (i+1)%1500, (i+7)%1500))}
 	}
 	for name, skill := range map[string]bundle.Memory{
-		"a chain of calls": files(many(4000, func(i int) string { return fmt.Sprintf("## O_%d\n\n* O_%d\n  * O_%d\n\n", i, i, i+1) })),
+		"a chain of calls": files(many(2000, func(i int) string { return fmt.Sprintf("## O_%d\n\n* O_%d\n  * O_%d\n\n", i, i, i+1) })),
 		"a staircase":      files("## AA\n\n" + many(1000, func(i int) string { return strings.Repeat(" ", i) + "x\n" })),
-		"titles":           files(many(4000, func(i int) string { return fmt.Sprintf("# O_%d\n", i) })),
-		"faults":           files(many(4000, func(i int) string { return fmt.Sprintf("## O_%d\n\n* ELSE\n* ELSE\n", i) })),
-		"names":            files("## AA\n\n* AA\n" + many(4000, func(i int) string { return fmt.Sprintf("  * Use `n%d` >> m%d\n", i, i) })),
+		"titles":           files(many(2000, func(i int) string { return fmt.Sprintf("# O_%d\n", i) })),
+		"faults":           files(many(2000, func(i int) string { return fmt.Sprintf("## O_%d\n\n* ELSE\n* ELSE\n", i) })),
+		"names":            files("## AA\n\n* AA\n" + many(2000, func(i int) string { return fmt.Sprintf("  * Use `n%d` >> m%d\n", i, i) })),
 		"directories":      files("## AA\n\n" + strings.Repeat("references/all/ references/ ", 30_000)),
 		"files":            withFiles,
 	} {

@@ -98,7 +98,7 @@ func meanings(t *testing.T, s skills) map[string]int {
 
 // Nothing is lost: each meaning that moved is in the result once, and every other as often as before.
 func TestRandom(t *testing.T) {
-	moved, runs := 0, 100
+	moved, runs := 0, 80
 	if testing.Short() {
 		runs = 20
 	}

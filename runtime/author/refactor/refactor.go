@@ -107,7 +107,7 @@ func Find(skills map[string]fs.FS, min int) (Report, error) {
 		min = DefaultMin
 	}
 	if min < 2 {
-		return Report{}, diag.New(diag.Misuse, "invalid_min", "something alike is in 2 skills at least, and %d is asked for", min)
+		return Report{}, diag.New(diag.Misuse, "invalid_request", "something alike is in 2 skills at least, and %d is asked for", min)
 	}
 	c := compare(skills, min)
 	c.look(c.groups)
