@@ -97,7 +97,7 @@ func (c *comparison) look(groups []*group) {
 		h.flow = findFlow(h.tree)
 		_, err := skill.Require(h.files[h.tree.File].Data, "a")
 		h.closed = err != nil
-		h.faults = errorsOf(check.CheckWith(h.tree, c.provides(h, nil)))
+		c.faultsOf(h)
 	}
 }
 
@@ -159,6 +159,14 @@ func meaningsOf(ops []*heldOp) (out []Meaning) {
 		return cmp.Or(len(b.Places)-len(a.Places), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest))
 	})
 	return out
+}
+
+// faultsOf are the errors of the rules of trees in a skill as it is, found once.
+func (c *comparison) faultsOf(h *holder) []diag.Finding {
+	if !h.checked {
+		h.checked, h.faults = true, errorsOf(check.CheckWith(h.tree, c.provides(h, nil)))
+	}
+	return h.faults
 }
 
 // errorsOf are the errors among findings.

@@ -28,9 +28,10 @@ type holder struct {
 	opFiles map[string]bool
 	uses    uses
 	flow    flow
-	faults  []diag.Finding    // errors of lint, before
+	faults  []diag.Finding    // errors of lint as it is, see faultsOf
+	checked bool              // faults are known
 	closed  bool              // its frontmatter takes no entry
-	readers map[string]string // what reads each file, see fileStays; nil before the first
+	readers map[string]string // why each file that a step reads stays, see fileStays; nil before the first
 }
 
 // A heldOp is the definition of an op in a skill.

@@ -174,8 +174,7 @@ func (c *comparison) newErrors(was, now *holder, after map[string]*holder) (out 
 	type saying struct{ rule, text string }
 	had := map[saying]int{}
 	if was != nil {
-		before := slices.Concat(was.lint(), check.CheckWith(was.tree, c.provides(was, nil)))
-		for _, f := range errorsOf(before) {
+		for _, f := range slices.Concat(errorsOf(was.lint()), c.faultsOf(was)) {
 			had[saying{f.Rule, f.Message}]++
 		}
 	}

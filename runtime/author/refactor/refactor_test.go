@@ -245,7 +245,7 @@ func rules(t *testing.T, before skills, r refactor.Report, e refactor.Extraction
 		}
 	}
 	again, err := refactor.Find(after.systems(), least)
-	rest := slices.DeleteFunc(again.Candidates, func(c refactor.Candidate) bool { // what this skill could not take
+	rest := slices.DeleteFunc(again.Candidates, func(c refactor.Candidate) bool { // those that this skill could not take
 		return slices.ContainsFunc(e.Left, func(a refactor.Alike) bool { return a.Name == c.Name })
 	})
 	if err != nil || len(rest) > 0 {
