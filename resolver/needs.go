@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -98,14 +97,14 @@ func Needs(own, apm []byte, doc *skill.Document) ([]Need, error) {
 		}
 	}
 	if doc != nil {
-		words, err := requires(doc)
+		words, err := doc.Requires()
 		if err != nil {
 			return nil, err
 		}
 		for _, word := range words {
 			n := Need{File: skill.FileName}
 			r, err := ref.Parse(word)
-			switch n.Name = lastWord(word); {
+			switch n.Name = skill.RefName(word); {
 			case err == nil:
 				n.Name = nameIn(r)
 				n.place(Want{Ref: r}, word)
@@ -223,7 +222,7 @@ func foreign(word, file string) Need {
 	if version != "" && text != "" {
 		text += "@" + version
 	}
-	n := Need{Name: lastWord(strings.TrimSuffix(place, ".git")), File: file}
+	n := Need{Name: skill.RefName(strings.TrimSuffix(place, ".git")), File: file}
 	if r, err := ref.Parse(text); err == nil && text != "" {
 		n.Name, n.Want.Ref = nameIn(r), r
 	} else {
@@ -243,28 +242,6 @@ func nameIn(r ref.Ref) string {
 		return strings.TrimSuffix(path.Base(r.URL), ".git")
 	}
 	return path.Base(r.Repo)
-}
-
-// lastWord is the name in a word that may be no reference.
-func lastWord(word string) string {
-	if !strings.Contains(word, "://") {
-		word, _, _ = strings.Cut(word, "@") // a branch can have slashes
-	}
-	word = word[strings.LastIndexAny(word, "/#")+1:]
-	word, _, _ = strings.Cut(word, "@")
-	word, _, _ = strings.Cut(word, ":")
-	return word
-}
-
-// NamesRequired are the names of the skills in skl-requires, each once.
-func NamesRequired(doc *skill.Document) (names []string) {
-	words, _ := requires(doc) // whoever installs it is told
-	for _, word := range words {
-		if name := lastWord(word); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // neighbour is a file of another skill, as a step reads it.
@@ -287,16 +264,4 @@ func Neighbours(text []byte, doc *skill.Document) (out []Need) {
 		}
 	}
 	return out
-}
-
-// requires are the words of skl-requires, between blanks and commas, or a list.
-func requires(doc *skill.Document) (words []string, err error) {
-	text, _ := doc.Meta("skl-requires")
-	if strings.HasPrefix(text, "[") {
-		if json.Unmarshal([]byte(text), &words) != nil {
-			return nil, diag.New(diag.Failed, "unreadable", "skl-requires is not a list of references")
-		}
-		return words, nil
-	}
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '\t' }), nil
 }

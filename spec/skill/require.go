@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ func Require(src []byte, name string) ([]byte, error) {
 	}
 	meta, _ := find(r.fm.root, "metadata")
 	entry, there := find(meta.Value.Fields, requiresKey)
-	if there && slices.ContainsFunc(requiredWords(entry.Value), func(word string) bool { return refName(word) == name }) {
+	if there && slices.ContainsFunc(requiredWords(entry.Value), func(word string) bool { return RefName(word) == name }) {
 		return slices.Clone(src), nil
 	}
 	var at int
@@ -33,6 +34,8 @@ func Require(src []byte, name string) ([]byte, error) {
 		at, text, err = r.metadataInsert([]string{requiresKey + ": " + name})
 	case v.IsNull() && v.Text == "":
 		at, text = entry.KeySpan.End+1, " "+name
+	case v.Kind == Scalar && strings.HasPrefix(v.Text, "["):
+		return nil, cannotConvert("metadata.%s is a list in a text, which takes no more names by a splice", requiresKey)
 	case v.Kind == Scalar && v.Style == Plain:
 		at, text = v.End, " "+name
 	case v.Kind == Scalar && v.Style == Quoted:
@@ -85,18 +88,34 @@ func requiredWords(v Value) []string {
 
 // Required are the names of the skills in metadata.skl-requires, each once, in order.
 func (d *Document) Required() (names []string) {
-	meta, _ := find(d.Fields, "metadata")
-	entry, _ := find(meta.Value.Fields, requiresKey)
-	for _, word := range requiredWords(entry.Value) {
-		if name := refName(word); name != "" && !slices.Contains(names, name) {
+	words, _ := d.Requires() // whoever installs it is told
+	for _, word := range words {
+		if name := RefName(word); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// refName is the name of the skill that a Ref means.
-func refName(word string) string {
+// Requires are the references in metadata.skl-requires, between blanks and commas, or a list. Its error is that of a list that is none.
+func (d *Document) Requires() (words []string, err error) {
+	text, _ := d.Meta(requiresKey)
+	if strings.HasPrefix(text, "[") {
+		if json.Unmarshal([]byte(text), &words) != nil {
+			return nil, diag.New(diag.Failed, "unreadable", "%s is not a list of references", requiresKey)
+		}
+		return words, nil
+	}
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '\t' }), nil
+}
+
+// RefName is the name of the skill in a word that means one, and may be no reference.
+func RefName(word string) string {
+	if !strings.Contains(word, "://") {
+		word, _, _ = strings.Cut(word, "@") // a branch can have slashes
+	}
+	word = word[strings.LastIndexAny(word, "/#")+1:]
 	word, _, _ = strings.Cut(word, "@")
-	return word[strings.LastIndexByte(word, '/')+1:]
+	word, _, _ = strings.Cut(word, ":")
+	return word
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/roots"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/skills"
@@ -196,7 +195,7 @@ func (l *Linter) around() finder {
 // skills that this one requires.
 func checkCalls(s *tree.Skill, beside string, around finder) []diag.Finding {
 	found := check.Check(s)
-	requires := resolver.NamesRequired(s.Doc)
+	requires := s.Doc.Required()
 	about := func(f diag.Finding) bool { return f.Rule == check.UnknownOp || f.Rule == check.Arity }
 	if s.Tree == nil || len(requires) == 0 && !slices.ContainsFunc(found, about) {
 		return found

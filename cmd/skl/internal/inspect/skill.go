@@ -377,7 +377,7 @@ func (out *Skill) describe(t trees.Tree) {
 		return
 	}
 	out.Costs = Costs{chunk.Tokens([]byte(doc.Name + ": " + doc.Description)), chunk.Tokens(src[min(doc.Body, len(src)):])}
-	out.Needs = append(out.Needs, resolver.NamesRequired(doc)...)
+	out.Needs = append(out.Needs, doc.Required()...)
 	was := out.Terms
 	out.Terms = termsOf(doc)
 	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated, out.Terms.Off, out.Terms.Accepted = was.Trust, was.TrustReason, was.Ungated, was.Off, was.Accepted

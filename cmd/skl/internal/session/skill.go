@@ -15,7 +15,6 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install/roots"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
@@ -333,7 +332,7 @@ func (rs *Runs) refuse(ctx context.Context, r *Runnable) error {
 // dependencies are the names of the skills that a skill needs: those that it writes down. What a lock says that it
 // requires comes with the project and counts for nothing.
 func dependencies(s *tree.Skill) []string {
-	return resolver.NamesRequired(s.Doc)
+	return s.Doc.Required()
 }
 
 // driven finds the skill that an agent may run by name: the active copy of an installed one, and nothing else that the name
