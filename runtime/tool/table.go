@@ -24,6 +24,7 @@ type handler struct {
 	effect          Effect
 	prepare         func(d *Dispatcher, input json.RawMessage) (*use, error)
 	script          bool // bash, as a script of the skill uses it
+	own             bool // an [Own]
 }
 
 // String is the canonical name.
@@ -111,6 +112,9 @@ func (t *table) init(servers []Server, client *origin.Client, config *Config) er
 	if config.Finalize {
 		i, _ := slices.BinarySearchFunc(t.builtins, finalize.name, func(h *handler, name string) int { return cmp.Compare(h.name, name) })
 		t.builtins = slices.Insert(t.builtins, i, finalize)
+	}
+	if err := t.addOwn(config.Own); err != nil {
+		return err
 	}
 	for _, s := range servers {
 		if err := s.check(); err != nil {
@@ -222,6 +226,9 @@ func (t *table) builtin(name string) (*handler, bool) {
 
 // spelled reports whether name is one of h's: canonical, on the wire, an alias.
 func (h *handler) spelled(name string) bool {
+	if h.own {
+		return name == h.name
+	}
 	if h.namespace == "" {
 		canonical, _ := canonicalOf(name)
 		return canonical == h.name
@@ -295,7 +302,7 @@ func (t *table) couldMean(entry skill.Tool, h *handler) bool {
 // A namespace that no server has is let be: nothing of it can be called.
 func (t *table) checkDenials(p *skill.Tools, owner string) error {
 	for _, e := range p.Deny {
-		if e.Namespace != "" || isBuiltin(e.Name) {
+		if _, ok := t.builtin(e.Name); e.Namespace != "" || ok || isBuiltin(e.Name) {
 			continue
 		}
 		if t.prefixed(e.Name) {
@@ -316,7 +323,7 @@ func (t *table) prefixed(name string) bool {
 func (t *table) unreachable(e skill.Tool) string {
 	if e.Namespace == "" {
 		canonical, known := canonicalOf(e.Name)
-		if _, ok := t.builtin(canonical); ok {
+		if _, ok := t.builtin(cmp.Or(canonical, e.Name)); ok {
 			return ""
 		}
 		if canonical == finalize.name {

@@ -132,6 +132,7 @@ type Config struct {
 	Client *origin.Client                                                       // for MCP servers with a URL; nil: a new one
 
 	Servers []Server
+	Own     []Own // tools that skl gives to this skill
 
 	// Lacking is told, once, which tools models are not shown since they cannot work here. It is called when a model is shown tools for the first time.
 	Lacking func([]Lack)
