@@ -2,8 +2,11 @@ package trace
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 const maxPlanRows = 100
@@ -31,7 +34,40 @@ func planRows(e run.Event, in string) []string {
 	}
 	var rows []string
 	for _, f := range fields {
+		if lines := linesOf(f.Value); lines != nil {
+			rows = append(rows, in+cut(f.Field, 30))
+			rows = append(rows, within(lines, in+"  ")...)
+			continue
+		}
 		rows = append(rows, in+pad(cut(f.Field, 30), width)+"  "+plain(f.Value, 100))
+	}
+	return rows
+}
+
+// maxPlanLines is how many lines of one text a plan shows. A person agrees to what they see, so that it is not few.
+const maxPlanLines = 400
+
+// linesOf are the lines of a text that has several, nil for other values.
+func linesOf(value json.RawMessage) []string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) < 2 {
+		return nil
+	}
+	return lines
+}
+
+// within are lines behind an indentation, printable. What is not shown is said.
+func within(lines []string, in string) (rows []string) {
+	for i, line := range lines {
+		if i == maxPlanLines {
+			return append(rows, fmt.Sprintf("%s… and %d more lines", in, len(lines)-i))
+		}
+		line = strings.ReplaceAll(diag.Clip(strings.TrimSuffix(line, "\r"), 4096), "\t", "    ")
+		rows = append(rows, in+shorten(diag.Printable(line), 300))
 	}
 	return rows
 }
