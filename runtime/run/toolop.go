@@ -87,7 +87,7 @@ func (at call) callTool(ctx context.Context, key string, e effect, input json.Ra
 	}
 	ctx, cancel := at.s.budget.timed(ctx)
 	defer cancel()
-	result, canonical, did, kept := tools.Call(ctx, e.tool, input, false)
+	result, canonical, did, kept := tools.Call(context.WithValue(ctx, byTree{}, true), e.tool, input, false)
 	if cause := context.Cause(ctx); cause != nil && kept == nil && result.IsError {
 		if !e.acts {
 			return reply{}, at.s.budget.inTime(cause)
@@ -99,6 +99,12 @@ func (at call) callTool(ctx context.Context, key string, e effect, input json.Ra
 	}
 	return at.toolReply(e, op, result, canonical, did, kept)
 }
+
+// byTree is the key of contexts in which the tree itself calls a tool.
+type byTree struct{}
+
+// ByTree reports whether an op of the tree makes the call of a tool that has this context, and no model.
+func ByTree(ctx context.Context) bool { return ctx.Value(byTree{}) != nil }
 
 // toolReply is what a call came to that was made or refused.
 func (at call) toolReply(e effect, op string, result model.ToolResult, canonical string, did Deed, kept error) (reply, error) {

@@ -15,18 +15,25 @@ type Own struct {
 	Description string
 	Schema      json.RawMessage // of the input, an object
 	Effect      Effect          // None or Filesystem
-	// Do does it. Its text is the result. An error is told to whoever called: a diag.Refused as one that was not allowed.
+	TreeOnly    bool            // ops of the tree call it, and no model sees it
+	// Do does it. Its text is the result, its error that of a tool that did not do it.
 	Do func(ctx context.Context, input json.RawMessage) (string, error)
 }
 
 // handler is the tool in the table.
 func (o *Own) handler() *handler {
-	return &handler{name: o.Name, wire: o.Name, own: true, description: o.Description, schema: o.Schema, effect: o.Effect,
+	return &handler{name: o.Name, wire: o.Name, own: true, treeOnly: o.TreeOnly, description: o.Description, schema: o.Schema, effect: o.Effect,
 		prepare: func(_ *Dispatcher, input json.RawMessage) (*use, error) {
 			if !isObject(input) {
 				return nil, badInput(o.Name, "is not a JSON object")
 			}
-			return &use{detail: o.Name, do: func(ctx context.Context) (string, error) { return o.Do(ctx, input) }}, nil
+			return &use{detail: o.Name, do: func(ctx context.Context) (string, error) {
+				text, err := o.Do(ctx, input)
+				if isDenied(err) { // the call took place
+					err = failed("%w", err)
+				}
+				return text, err
+			}}, nil
 		}}
 }
 

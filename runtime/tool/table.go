@@ -25,6 +25,7 @@ type handler struct {
 	prepare         func(d *Dispatcher, input json.RawMessage) (*use, error)
 	script          bool // bash, as a script of the skill uses it
 	own             bool // an [Own]
+	treeOnly        bool // no model may call it
 }
 
 // String is the canonical name.

@@ -274,7 +274,7 @@ func (d *Dispatcher) For(readOnly bool) []model.Tool {
 	d.tellLacks()
 	var out []model.Tool
 	for _, h := range d.table.all() {
-		if d.reachable(h, readOnly) != nil {
+		if h.treeOnly || d.reachable(h, readOnly) != nil {
 			continue
 		}
 		description := h.description
@@ -332,6 +332,9 @@ func (d *Dispatcher) call(ctx context.Context, h *handler, input json.RawMessage
 	}
 	if err := d.reachable(h, readOnly); err != nil {
 		return "", run.Deed{}, err
+	}
+	if h.treeOnly && !run.ByTree(ctx) {
+		return "", run.Deed{}, diag.New(diag.Refused, CodeDenied, "%s is called by ops of the tree, and by no model", h)
 	}
 	u, err := h.prepare(d, input)
 	if err != nil {
