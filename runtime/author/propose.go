@@ -37,14 +37,14 @@ func (m Mender) Settle(d *Draft) error {
 	if err := formatAsBefore(d); err != nil {
 		return err
 	}
-	var errors []string
+	var named []string
 	for _, f := range found {
-		if f.Severity == diag.SeverityError && len(errors) < maxNamed {
-			errors = append(errors, f.Sentence())
+		if f.Severity != diag.SeverityInfo && !strings.HasPrefix(f.Rule, "AUD-") && len(named) < maxNamed { // a person decides what an audit finds
+			named = append(named, f.Sentence())
 		}
 	}
-	if len(errors) > 0 {
-		return wrong("the skill would not pass lint: %s", strings.Join(errors, "; "))
+	if len(named) > 0 {
+		return wrong("the skill would not pass lint: %s", strings.Join(named, "; "))
 	}
 	if len(d.Changes()) == 0 {
 		return wrong("the answer leaves every file as it is")

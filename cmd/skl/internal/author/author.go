@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/runtime/author"
@@ -22,6 +23,7 @@ import (
 // An Author works on skills in the working directory of a scope.
 type Author struct {
 	Scope *scope.Scope
+	Runs  *session.Runs                          // runs the trees of operations; nil runs none
 	Model func(spec string) (model.Model, error) // opens a model by what a person calls it, "" by the configuration; nil opens none
 }
 

@@ -14,14 +14,23 @@ import (
 // Improve plans what code can mend in a skill: the fixes of lint, the present form of old sections, the layout of trees. What it cannot is
 // in the plan's list of what is left.
 func (a *Author) Improve(ctx context.Context, name string, terms Terms) (Outcome, error) {
-	d, err := a.draftOf(name)
+	p := &author.Plan{Op: author.Improve}
+	d, err := a.improved(name, p)
 	if err != nil {
 		return Outcome{}, err
 	}
-	p := &author.Plan{Op: author.Improve}
+	return a.finish(ctx, p, []placed{d}, terms)
+}
+
+// improved is a draft with all that code can mend; the plan has what is left.
+func (a *Author) improved(name string, p *author.Plan) (placed, error) {
+	d, err := a.draftOf(name)
+	if err != nil {
+		return d, err
+	}
 	_, why, err := author.MigrateAgent(d.Draft)
 	if err != nil {
-		return Outcome{}, err
+		return d, err
 	}
 	if why != "" {
 		p.Left = append(p.Left, why)
@@ -29,11 +38,11 @@ func (a *Author) Improve(ctx context.Context, name string, terms Terms) (Outcome
 	lint := a.linter(d.dir)
 	found, err := author.Mender{Lint: lint}.Mend(d.Draft)
 	if err != nil {
-		return Outcome{}, err
+		return d, err
 	}
 	changed, err := author.Format(d.Draft)
 	if err != nil {
-		return Outcome{}, err
+		return d, err
 	}
 	if changed {
 		found = lint(d.FS())
@@ -43,7 +52,7 @@ func (a *Author) Improve(ctx context.Context, name string, terms Terms) (Outcome
 			p.Left = append(p.Left, diag.Printable(f.Sentence()+" ["+f.Rule+"]"))
 		}
 	}
-	return a.finish(ctx, p, []placed{d}, terms)
+	return d, nil
 }
 
 // A ScaffoldRequest asks for the frame of a skill with a tree.
@@ -54,21 +63,29 @@ type ScaffoldRequest struct {
 
 // Scaffold plans a new skill with a tree that shows a plan, asks and calls an op.
 func (a *Author) Scaffold(ctx context.Context, q ScaffoldRequest, terms Terms) (Outcome, error) {
-	dir, err := a.newPlace(q.Name)
+	d, err := a.scaffolded(q)
 	if err != nil {
 		return Outcome{}, err
 	}
-	d := placed{author.New(q.Name), dir}
+	return a.finish(ctx, &author.Plan{Op: author.Scaffold}, []placed{d}, terms)
+}
+
+// scaffolded is the draft of a frame.
+func (a *Author) scaffolded(q ScaffoldRequest) (placed, error) {
+	d, err := a.newDraft(q.Name)
+	if err != nil {
+		return d, err
+	}
 	text, err := scaffold(q.Name, q.Syntax)
 	if err != nil {
-		return Outcome{}, err
+		return d, err
 	}
 	for file, text := range map[string]string{skill.FileName: text, "references/ops.md": scaffoldOps} {
 		if err := d.Put(file, []byte(text), ""); err != nil {
-			return Outcome{}, err
+			return d, err
 		}
 	}
-	return a.finish(ctx, &author.Plan{Op: author.Scaffold}, []placed{d}, terms)
+	return d, nil
 }
 
 // Syntaxes are the ways to write a tree.

@@ -249,6 +249,11 @@ func (a *Author) Apply(ctx context.Context, file string, terms Terms) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
+	return a.applyPlan(ctx, p, terms)
+}
+
+// applyPlan carries out a plan that somebody wrote.
+func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Outcome, error) {
 	var all []placed
 	for i := range p.Skills {
 		d, err := a.applied(&p.Skills[i])

@@ -13,7 +13,7 @@ import (
 )
 
 func (w *world) author() *author.Author {
-	return &author.Author{Scope: w.scope, Model: w.runs.PickModel}
+	return &author.Author{Scope: w.scope, Runs: w.runs, Model: w.runs.PickModel}
 }
 
 func newCommand() command {

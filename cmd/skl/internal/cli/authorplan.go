@@ -14,8 +14,8 @@ import (
 
 func authorCommand() command {
 	return command{name: "author", args: "OPERATION …", group: "Author", usage: "change skills by plans: every byte is shown before one is written",
-		example: "skl author scaffold changelog -w\nskl author improve skills/review\nskl author improve skills/review --plan review.json\nskl author apply review.json",
-		sub: []command{
+		example: "skl author create changelog --from 'write the changelog of a release from its commits'\nskl author modify skills/review 'ask before a file is changed'\nskl author scaffold changelog -w\nskl author improve skills/review\nskl author improve skills/review --plan review.json\nskl author apply review.json",
+		sub: append(authorModelCommands(), []command{
 			{name: "scaffold", args: "NAME", usage: "the frame of a skill with a tree and a file of ops", output: author.Outcome{},
 				flags: append(planFlags(), &cli.StringFlag{Name: "syntax", Usage: "`HOW` the tree is written: list or box", Value: "list"}),
 				run: func(ctx context.Context, w *world, c *cli.Context) error {
@@ -46,7 +46,7 @@ func authorCommand() command {
 					out, err := w.author().Apply(ctx, c.Args().First(), t)
 					return w.showPlan(c, &out, err)
 				}},
-		}}
+		}...)}
 }
 
 // oneSkill is the one argument of operations on a skill.
@@ -129,6 +129,9 @@ func (w *world) sayPlan(say *report.Text, out *author.Outcome, refused bool) {
 	}
 	for _, p := range out.Plan.Permissions.Removed {
 		say.Note("no longer asks for %s", p)
+	}
+	for _, text := range out.Plan.Questions {
+		say.Note("the model asks: %s", text)
 	}
 	for i, text := range out.Plan.Left {
 		if i == 20 {

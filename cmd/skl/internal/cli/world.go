@@ -63,5 +63,6 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		ui:      u, env: e,
 	}
 	a.Approve, a.Gained = w.agree, w.gained
+	w.runs.Own = w.author().Tools
 	return w, nil
 }

@@ -32,6 +32,9 @@ type Runs struct {
 	Version string // of skl, for traces
 	NoLint  bool   // trees are run that lint finds errors in
 
+	// Own are the tools that skl gives to a skill that comes with it, by where that is: "skl:NAME"; dir is the directory of the run, "" of none. Nil gives none.
+	Own func(skill, dir string) []tool.Own
+
 	// Line and Show are the terminal of a person who fills the leaves of a run; they are used where Ask can ask.
 	Line func(context.Context) (string, error)
 	Show func(text string)

@@ -1,0 +1,127 @@
+package author
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/session"
+	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Run says how the tree of an operation is run.
+type Run struct {
+	session.Request        // model, budget, and who follows it
+	Skill           string // its folder; of a new one, its name
+	Wish            string
+}
+
+// Create plans a new skill that does what the wish says, by the design of a model.
+func (a *Author) Create(ctx context.Context, q Run, terms Terms) (Outcome, error) {
+	if _, err := a.newPlace(q.Skill); err != nil {
+		return Outcome{}, err
+	}
+	return a.planned(ctx, author.Create, q, terms)
+}
+
+// Modify plans a change of a skill by the edits of a model.
+func (a *Author) Modify(ctx context.Context, q Run, terms Terms) (Outcome, error) {
+	if _, err := a.draftOf(q.Skill); err != nil {
+		return Outcome{}, err
+	}
+	return a.planned(ctx, author.Modify, q, terms)
+}
+
+// planned runs the tree up to its plan, and finishes that.
+func (a *Author) planned(ctx context.Context, op string, q Run, terms Terms) (Outcome, error) {
+	if err := checkTerms(terms); err != nil {
+		return Outcome{}, err
+	}
+	ended, err := a.walk(ctx, op, q)
+	if err != nil {
+		return Outcome{}, err
+	}
+	p, _, err := keptPlan(a.Runs.RunDir(ended.Record.ID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Outcome{}, noAnswer(&ended)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	p.Model, p.Run = diag.Head(diag.Printable(ended.Record.Model), 100), ended.Record.ID
+	var all []placed
+	for i := range p.Skills {
+		d, err := a.applied(&p.Skills[i])
+		if err != nil {
+			return Outcome{}, err
+		}
+		all = append(all, d)
+	}
+	return a.finish(ctx, p, all, terms)
+}
+
+// walk runs the tree of an operation.
+func (a *Author) walk(ctx context.Context, op string, q Run) (session.Ended, error) {
+	if strings.TrimSpace(q.Wish) == "" {
+		return session.Ended{}, diag.New(diag.Misuse, "usage", "say what is wanted")
+	}
+	r, err := a.Runs.Ready(ctx, Bundled)
+	if err != nil {
+		return session.Ended{}, err
+	}
+	q.Args, q.Request.Allow = Request(true, op, q.Skill, q.Wish), []string{session.AllowRun, "filesystem"}
+	ended, err := a.Runs.Start(ctx, r, q.Request)
+	if err != nil {
+		return ended, err
+	}
+	return ended, nil
+}
+
+// noAnswer is the error of a run that made no plan.
+func noAnswer(ended *session.Ended) error {
+	why, _ := ended.Result.Bindings["wrong"].(string)
+	if why == "" {
+		why = ended.Result.Message
+	}
+	return diag.New(diag.Failed, model.CodeBadAnswer, "%s gave no answer that holds: %s", diag.Printable(ended.Record.Model), diag.Brief(diag.Printable(why), 500)).
+		Hint("skl trace %s", ended.Record.ID)
+}
+
+// An Advised is advice about a skill.
+type Advised struct {
+	Skill string `json:"skill"`
+	*author.Advice
+	Model string `json:"model"`
+	Run   string `json:"run"`
+}
+
+// Advise has a model answer a question about a skill. Nothing changes.
+func (a *Author) Advise(ctx context.Context, q Run) (Advised, error) {
+	d, err := a.draftOf(q.Skill)
+	if err != nil {
+		return Advised{}, err
+	}
+	ended, err := a.walk(ctx, "advise", q)
+	if err != nil {
+		return Advised{}, err
+	}
+	text, err := os.ReadFile(filepath.Join(a.Runs.RunDir(ended.Record.ID), adviceFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Advised{}, noAnswer(&ended)
+	}
+	if err != nil {
+		return Advised{}, err
+	}
+	out := Advised{Skill: a.relative(d.dir), Model: diag.Head(diag.Printable(ended.Record.Model), 100), Run: ended.Record.ID}
+	if err := json.Unmarshal(text, &out.Advice); err != nil {
+		return Advised{}, fmt.Errorf("the advice of run %s: %w", ended.Record.ID, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,394 @@
+package author
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
+	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/runtime/tool"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Bundled is the skill whose tree the operations are. It comes with skl, and it alone has these tools.
+const Bundled = "skl:canopy"
+
+// Files of a run, in its directory: what the tools keep for whoever started it.
+const (
+	planFile   = "plan.json"
+	adviceFile = "advice.json"
+)
+
+// Tools are what the tree of [Bundled] calls, in a run whose directory is dir, and nothing for other skills: all but one only read, or
+// write the plan of the run. What plans and applies is for the tree alone, and no model can call it.
+func (a *Author) Tools(skill, dir string) []tool.Own {
+	if skill != Bundled {
+		return nil
+	}
+	t := &authoring{a, dir}
+	text := func(names ...string) json.RawMessage {
+		properties := map[string]any{}
+		for _, name := range names {
+			properties[name] = map[string]string{"type": "string"}
+		}
+		schema, err := json.Marshal(map[string]any{"type": "object", "properties": properties})
+		if err != nil {
+			panic("author: " + err.Error())
+		}
+		return schema
+	}
+	return []tool.Own{
+		{Name: "skl_request", TreeOnly: true, Description: "Take a request for a change of a skill apart.", Schema: text("request"), Effect: tool.None, Do: t.request},
+		{Name: "skl_help", TreeOnly: true, Description: "What can be done with skills.", Schema: text(), Effect: tool.None, Do: t.help},
+		{Name: "skl_look", Description: "The files of a skill, each line with its anchor, and what lint finds.", Schema: text("target_skill"), Effect: tool.None, Do: t.look},
+		{Name: "skl_lint", Description: "What lint finds in a skill.", Schema: text("target_skill"), Effect: tool.None, Do: t.lint},
+		{Name: "skl_propose", TreeOnly: true, Description: "Make a plan of an answer. Nothing of the skill changes.", Schema: text("operation", "target_skill"), Effect: tool.None, Do: t.propose},
+		{Name: "skl_plan", TreeOnly: true, Description: "Make a plan of what code can do. Nothing of the skill changes.", Schema: text("operation", "target_skill", "wish"), Effect: tool.None, Do: t.plan},
+		{Name: "skl_advice", TreeOnly: true, Description: "Check advice against the skill.", Schema: text("target_skill"), Effect: tool.None, Do: t.advice},
+		{Name: "skl_apply", TreeOnly: true, Description: "Carry out the plan of this run.", Schema: text("plan", "adds", "losses"), Effect: tool.Filesystem, Do: t.apply},
+	}
+}
+
+// authoring are the tools of one run.
+type authoring struct {
+	*Author
+	dir string
+}
+
+// An input is what tools of the tree get.
+type input struct {
+	Request   string          `json:"request"`
+	Operation string          `json:"operation"`
+	Skill     string          `json:"target_skill"`
+	Wish      string          `json:"wish"`
+	Answer    json.RawMessage `json:"answer"`
+	Plan      string          `json:"plan"`
+	Adds      string          `json:"adds"`
+	Losses    string          `json:"losses"`
+}
+
+func read(data json.RawMessage) (in input, err error) {
+	if err = json.Unmarshal(data, &in); err != nil {
+		err = diag.New(diag.Misuse, "usage", "the input is none: %w", err)
+	}
+	return in, err
+}
+
+// operations are what a request can ask for.
+func operations() []string {
+	return []string{"help", "activate", "validate", "advise", author.Scaffold, author.Create, author.Modify, author.Improve, author.Convert, author.Refactor}
+}
+
+var requestForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(plan) )?([a-z]+)(?: ("(?:[^"\\]|\\.)*"|[^\s":]+))?(?::(?s:(.*)))?$`)
+})
+
+// Request is what a run of [Bundled] is given for an operation. A plan alone asks nobody, and changes nothing.
+func Request(planOnly bool, operation, skill, wish string) string {
+	if strings.ContainsAny(skill, " \t\n\":\\") {
+		quoted, err := json.Marshal(skill)
+		if err != nil {
+			panic("author: " + err.Error())
+		}
+		skill = string(quoted)
+	}
+	out := operation
+	if planOnly {
+		out = "plan " + out
+	}
+	if skill != "" {
+		out += " " + skill
+	}
+	if wish != "" {
+		out += ": " + wish
+	}
+	return out
+}
+
+// asJSON is a value as the result of a tool.
+func asJSON(v any) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.String(), err
+}
+
+func (t *authoring) request(_ context.Context, data json.RawMessage) (string, error) {
+	in, err := read(data)
+	if err != nil {
+		return "", err
+	}
+	out := struct {
+		Operation *string `json:"operation"`
+		Skill     *string `json:"target_skill"`
+		Wish      *string `json:"wish"`
+		Mode      string  `json:"mode"`
+	}{Mode: "ask"}
+	if m := requestForm().FindStringSubmatch(strings.TrimSpace(in.Request)); m != nil && slices.Contains(operations(), m[2]) {
+		skill, wish := m[3], strings.TrimSpace(m[4])
+		if strings.HasPrefix(skill, `"`) && json.Unmarshal([]byte(skill), &skill) != nil {
+			return asJSON(out)
+		}
+		if out.Operation, out.Wish = &m[2], &wish; skill != "" {
+			out.Skill = &skill
+		}
+		if m[1] != "" {
+			out.Mode = "plan"
+		}
+	}
+	return asJSON(out)
+}
+
+func (t *authoring) help(context.Context, json.RawMessage) (string, error) {
+	return asJSON(map[string]string{"summary": `create NAME: WISH       a new skill             skl author create NAME --from WISH
+scaffold NAME           the frame of one        skl author scaffold NAME
+modify SKILL: WISH      change a skill          skl author modify SKILL WISH
+improve SKILL           mend what code can      skl author improve SKILL
+advise SKILL: QUESTION  advice, no change       skl author advise SKILL QUESTION
+refactor NAME           share what is alike     skl author refactor --into NAME
+convert SKILL: FORM     a tree, or prose        skl convert SKILL --to tree
+validate SKILL          what lint finds         skl lint SKILL
+activate                for agents without skl  skl activate
+help                    this list`})
+}
+
+func (t *authoring) look(_ context.Context, data json.RawMessage) (string, error) {
+	in, err := read(data)
+	if err != nil {
+		return "", err
+	}
+	d, err := t.draftOf(in.Skill)
+	if err != nil {
+		return "", err
+	}
+	text, err := author.Material(d.Draft)
+	if err != nil {
+		return "", err
+	}
+	if found := t.sentences(&d, 30); found != "" {
+		text += "=== findings of lint\n" + found
+	}
+	return asJSON(map[string]string{"material": text})
+}
+
+// sentences are the findings in a skill, a line each, at most so many.
+func (t *authoring) sentences(d *placed, most int) string {
+	var b strings.Builder
+	for i, f := range t.linter(d.dir)(d.FS()) {
+		if i == most {
+			b.WriteString("and more: skl lint lists them\n")
+			break
+		}
+		fmt.Fprintf(&b, "%s [%s] %s\n", f.Severity, f.Rule, diag.Printable(f.Sentence()))
+	}
+	return b.String()
+}
+
+func (t *authoring) lint(_ context.Context, data json.RawMessage) (string, error) {
+	in, err := read(data)
+	if err != nil {
+		return "", err
+	}
+	d, err := t.draftOf(in.Skill)
+	if err != nil {
+		return "", err
+	}
+	found := t.sentences(&d, 200)
+	if found == "" {
+		found = "lint finds nothing in " + t.Scope.Short(d.dir)
+	}
+	return asJSON(map[string]string{"summary": found})
+}
+
+// A proposal is what the tree is told of a plan.
+type proposal struct {
+	Plan       string `json:"plan"` // the digest of its file
+	Difference string `json:"difference"`
+	Adds       string `json:"adds"`
+	Losses     string `json:"losses"`
+	Wrong      string `json:"wrong"`
+}
+
+func (t *authoring) propose(ctx context.Context, data json.RawMessage) (string, error) {
+	in, err := read(data)
+	if err != nil {
+		return "", err
+	}
+	p := &author.Plan{Op: in.Operation}
+	d, err := t.answered(in, p)
+	if why := (*author.Wrong)(nil); errors.As(err, &why) {
+		return asJSON(proposal{Wrong: why.Why})
+	}
+	if err != nil {
+		return "", err
+	}
+	return t.proposed(ctx, p, []placed{d})
+}
+
+// answered is the draft that the answer of a model makes.
+func (t *authoring) answered(in input, p *author.Plan) (d placed, err error) {
+	switch in.Operation {
+	case author.Create:
+		var x *author.Design
+		if x, err = author.ParseDesign(in.Answer); err != nil {
+			return d, err
+		}
+		if d, err = t.newDraft(in.Skill); err != nil {
+			return d, err
+		}
+		p.Questions, err = x.Questions, x.Apply(d.Draft, "list")
+	case author.Modify:
+		var e *author.Edits
+		if e, err = author.ParseEdits(in.Answer); err != nil {
+			return d, err
+		}
+		if d, err = t.draftOf(in.Skill); err != nil {
+			return d, err
+		}
+		p.Questions, err = e.Questions, e.Apply(d.Draft)
+	default:
+		return d, diag.New(diag.Misuse, "usage", "%q is no operation of a model", diag.Printable(in.Operation))
+	}
+	if err == nil {
+		err = author.Mender{Lint: t.linter(d.dir)}.Settle(d.Draft)
+	}
+	return d, err
+}
+
+// newDraft is a draft of a skill that is not there.
+func (a *Author) newDraft(name string) (placed, error) {
+	dir, err := a.newPlace(name)
+	return placed{author.New(name), dir}, err
+}
+
+// proposed keeps a plan for the run, and tells of it.
+func (t *authoring) proposed(_ context.Context, p *author.Plan, all []placed) (string, error) {
+	p.Run = filepath.Base(t.dir)
+	out, err := t.assess(p, all)
+	if err != nil {
+		return "", err
+	}
+	if len(out.Diff) == 0 {
+		return asJSON(proposal{Wrong: strings.TrimSpace("there is nothing to change\n" + strings.Join(p.Left, "\n"))})
+	}
+	text := p.Encode()
+	if err := within.Anywhere().WriteFile(filepath.Join(t.dir, planFile), text, 0o600); err != nil {
+		return "", err
+	}
+	var losses []string
+	for _, loss := range p.Losses {
+		losses = append(losses, loss.Code+" "+loss.Text)
+	}
+	return asJSON(proposal{Plan: author.Sum(text), Difference: diag.Clip(unified(out.Diff), 100<<10), Adds: strings.Join(out.Needs, ","), Losses: diag.Clip(strings.Join(losses, "\n"), 20<<10)})
+}
+
+// unified are differences as one text.
+func unified(diff []trees.FileDiff) string {
+	var b strings.Builder
+	for _, f := range diff {
+		fmt.Fprintf(&b, "%s %s +%d -%d\n%s", f.Change, f.Path, f.Add, f.Remove, f.Text)
+	}
+	return b.String()
+}
+
+func (t *authoring) plan(ctx context.Context, data json.RawMessage) (string, error) {
+	in, err := read(data)
+	if err != nil {
+		return "", err
+	}
+	p := &author.Plan{Op: in.Operation}
+	var d placed
+	switch in.Operation {
+	case author.Scaffold:
+		d, err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
+	case author.Improve:
+		d, err = t.improved(in.Skill, p)
+	default:
+		return asJSON(proposal{Wrong: "not done by a plan: skl " + in.Operation + " does it, see skl help"})
+	}
+	if err != nil {
+		return "", err
+	}
+	return t.proposed(ctx, p, []placed{d})
+}
+
+// keptPlan is the plan of the run in dir.
+func keptPlan(dir string) (*author.Plan, []byte, error) {
+	data, err := within.Anywhere().ReadFile(filepath.Join(dir, planFile), maxPlanFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := author.Parse(data)
+	return p, data, err
+}
+
+func (t *authoring) apply(ctx context.Context, data json.RawMessage) (string, error) {
+	in, err := read(data)
+	if err != nil {
+		return "", err
+	}
+	p, text, err := keptPlan(t.dir)
+	if err != nil {
+		return "", err
+	}
+	if author.Sum(text) != in.Plan {
+		return "", diag.New(diag.Refused, author.CodePlan, "the plan of this run is not the one that was shown")
+	}
+	terms := Terms{Write: true, Accept: strings.Split(in.Adds, ",")}
+	for _, loss := range p.Losses {
+		terms.Allow = append(terms.Allow, loss.Code) // they were shown
+	}
+	out, err := t.applyPlan(ctx, p, terms)
+	if err != nil {
+		return "", err
+	}
+	summary := ""
+	for _, dir := range out.Wrote {
+		summary += "changed " + t.Scope.Short(dir) + "\n"
+	}
+	return asJSON(map[string]string{"summary": strings.TrimSpace(summary + strings.Join(out.Plan.Left, "\n"))})
+}
+
+func (t *authoring) advice(_ context.Context, data json.RawMessage) (string, error) {
+	in, err := read(data)
+	if err != nil {
+		return "", err
+	}
+	d, err := t.draftOf(in.Skill)
+	if err != nil {
+		return "", err
+	}
+	type told struct {
+		Summary string `json:"summary"`
+		Wrong   string `json:"wrong"`
+	}
+	x, err := author.ParseAdvice(in.Answer, d.Draft)
+	if why := (*author.Wrong)(nil); errors.As(err, &why) {
+		return asJSON(told{Wrong: why.Why})
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := asJSON(x)
+	if err != nil {
+		return "", err
+	}
+	if err := within.Anywhere().WriteFile(filepath.Join(t.dir, adviceFile), []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, r := range x.Rows {
+		fmt.Fprintf(&b, "%s: %s (%s). %s\n", diag.Position{File: r.File, Line: r.Line}, r.What, r.Action, r.Why)
+	}
+	return asJSON(told{Summary: b.String() + x.Approach})
+}
