@@ -92,7 +92,12 @@ func (e *Edits) Apply(d *Draft) error {
 			return asWrong(err)
 		}
 	}
+	seen := map[string]bool{}
 	for _, f := range e.NewFiles {
+		if seen[f.Path] {
+			return wrong("there are two new files %s", f.Path)
+		}
+		seen[f.Path] = true
 		if was, err := d.was(f.Path); err != nil || was != nil {
 			if err == nil {
 				err = wrong("%s is there; change its lines", f.Path)
@@ -104,8 +109,8 @@ func (e *Edits) Apply(d *Draft) error {
 		}
 	}
 	for _, f := range e.Deleted {
-		if byFile[f.Path] != nil {
-			return wrong("%s is both changed and deleted", f.Path)
+		if byFile[f.Path] != nil || seen[f.Path] {
+			return wrong("%s is both changed and deleted, or made", f.Path)
 		}
 		if err := d.Remove(f.Path, f.Why); err != nil {
 			return asWrong(err)

@@ -68,6 +68,8 @@ func TestEditsRefused(t *testing.T) {
 		"outside":         `{"edits":[{"file":"../a.md","how":"delete","from":"` + one + `"}]}`,
 		"new outside":     `{"new_files":[{"path":"../../x","text":"x"}]}`,
 		"new in git":      `{"new_files":[{"path":".git/hooks/pre-commit","text":"x"}]}`,
+		"new twice":       `{"new_files":[{"path":"n.md","text":"x"},{"path":"n.md","text":"y"}]}`,
+		"new and deleted": `{"new_files":[{"path":"n.md","text":"x"}],"deleted_files":[{"path":"n.md"}]}`,
 		"new that is":     `{"new_files":[{"path":"a.md","text":"x"}]}`,
 		"delete outside":  `{"deleted_files":[{"path":"/etc/passwd"}]}`,
 		"delete none":     `{"deleted_files":[{"path":"none.md"}]}`,

@@ -54,13 +54,41 @@ func split(data string) text {
 	return t
 }
 
-// Numbered is a text with the anchor of each line before it: 12:ab3f|text.
-func Numbered(data string) string {
+// Numbered are the lines of a text from the one with that number, each behind its anchor: 12:ab3f|text. Next is the line that has no room
+// any more in so many bytes, 0 if all have.
+func Numbered(data string, from, room int) (shown string, next int) {
 	var b strings.Builder
 	for i, line := range split(data).lines {
+		if i+1 < from {
+			continue
+		}
+		if b.Len()+len(line)+16 > room {
+			return b.String(), i + 1
+		}
 		b.WriteString(anchor(i+1, line) + "|" + line + "\n")
 	}
-	return b.String()
+	return b.String(), 0
+}
+
+// Shown is one file from a line on, as far as there is room.
+func Shown(d *Draft, name string, from int) (string, error) {
+	data, err := d.Read(name)
+	if err != nil {
+		return "", err
+	}
+	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
+		return "", diag.New(diag.Refused, CodeIrregular, "%s is no text", name)
+	}
+	text, next := Numbered(string(data), from, maxShown)
+	return "=== " + name + "\n" + text + more(next), nil
+}
+
+// more says that lines are not shown.
+func more(next int) string {
+	if next == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(the lines from %d on are not shown: skl_look shows them)\n", next)
 }
 
 // Material is what a model is shown of a skill: the names of its files, and the text of those that say what is done, SKILL.md and ops
@@ -91,16 +119,17 @@ func Material(d *Draft) (string, error) {
 			unseen = append(unseen, name+" (no text)")
 			continue
 		}
-		part := "=== " + name + "\n" + Numbered(string(data))
-		if b.Len()+len(part) > maxShown {
+		room := maxShown - b.Len() - len(name)
+		text, next := Numbered(string(data), 1, room)
+		if next > 0 && name != skill.FileName || room < 0 {
 			unseen = append(unseen, fmt.Sprintf("%s (%s)", name, diag.Size(int64(len(data)))))
 			continue
 		}
-		b.WriteString(part)
+		b.WriteString("=== " + name + "\n" + text + more(next))
 	}
 	for i, name := range unseen {
 		if i == 0 {
-			b.WriteString("=== not shown\n")
+			b.WriteString("=== not shown; skl_look shows one\n")
 		}
 		if i == maxNames {
 			fmt.Fprintf(&b, "and %d more\n", len(unseen)-i)

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/session"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
@@ -112,7 +112,7 @@ func (a *Author) Advise(ctx context.Context, q Run) (Advised, error) {
 	if err != nil {
 		return Advised{}, err
 	}
-	text, err := os.ReadFile(filepath.Join(a.Runs.RunDir(ended.Record.ID), adviceFile))
+	text, err := within.Anywhere().ReadFile(filepath.Join(a.Runs.RunDir(ended.Record.ID), adviceFile), model.MaxAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Advised{}, noAnswer(&ended)
 	}

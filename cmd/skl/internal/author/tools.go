@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -49,7 +50,7 @@ func (a *Author) Tools(skill, dir string) []tool.Own {
 	return []tool.Own{
 		{Name: "skl_request", TreeOnly: true, Description: "Take a request for a change of a skill apart.", Schema: text("request"), Effect: tool.None, Do: t.request},
 		{Name: "skl_help", TreeOnly: true, Description: "What can be done with skills.", Schema: text(), Effect: tool.None, Do: t.help},
-		{Name: "skl_look", Description: "The files of a skill, each line with its anchor, and what lint finds.", Schema: text("target_skill"), Effect: tool.None, Do: t.look},
+		{Name: "skl_look", Description: "The files of a skill, each line with its anchor, and what lint finds; or one file, from a line on.", Schema: text("target_skill", "file", "from"), Effect: tool.None, Do: t.look},
 		{Name: "skl_lint", Description: "What lint finds in a skill.", Schema: text("target_skill"), Effect: tool.None, Do: t.lint},
 		{Name: "skl_propose", TreeOnly: true, Description: "Make a plan of an answer. Nothing of the skill changes.", Schema: text("operation", "target_skill"), Effect: tool.None, Do: t.propose},
 		{Name: "skl_plan", TreeOnly: true, Description: "Make a plan of what code can do. Nothing of the skill changes.", Schema: text("operation", "target_skill", "wish"), Effect: tool.None, Do: t.plan},
@@ -70,6 +71,8 @@ type input struct {
 	Operation string          `json:"operation"`
 	Skill     string          `json:"target_skill"`
 	Wish      string          `json:"wish"`
+	File      string          `json:"file"`
+	From      json.RawMessage `json:"from"` // a number, or one in quotes
 	Answer    json.RawMessage `json:"answer"`
 	Plan      string          `json:"plan"`
 	Adds      string          `json:"adds"`
@@ -170,6 +173,17 @@ func (t *authoring) look(_ context.Context, data json.RawMessage) (string, error
 	d, err := t.draftOf(in.Skill)
 	if err != nil {
 		return "", err
+	}
+	if in.File != "" {
+		from, err := strconv.Atoi(strings.Trim(string(in.From), `"`))
+		if err != nil {
+			from = 1
+		}
+		text, err := author.Shown(d.Draft, in.File, from)
+		if err != nil {
+			return "", err
+		}
+		return asJSON(map[string]string{"material": text})
 	}
 	text, err := author.Material(d.Draft)
 	if err != nil {

@@ -54,7 +54,7 @@ func wantExamples(t *testing.T, c command) {
 
 // unchanging are the commands that change nothing, apart from caches.
 var unchanging = []string{"list", "search", "info", "read", "check", "status", "diff", "outdated", "which", "why", "digest", "verify", "audit", "graph", "trace", "query", "evidence", "expand",
-	"schema", "completion", "version", "help", "runs list", "trust list", "policy show", "policy explain", "policy test", "source list", "cache dir", "key show", "index status", "index feedback",
+	"schema", "completion", "version", "help", "runs list", "trust list", "policy show", "policy explain", "policy test", "source list", "cache dir", "key show", "author advise", "index status", "index feedback",
 	"registry token list", "registry namespace list", "registry namespace grants", "registry clients", "registry log verify", "registry log show", "registry queue", "registry publisher list", "registry advisory list", "registry audit", "registry fsck", "registry scrub", "registry doctor",
 	"index serve", "mcp", "registry serve"} // these change what their clients ask for
 
