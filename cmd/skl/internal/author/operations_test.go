@@ -226,3 +226,51 @@ func contents(t *testing.T, dir string) string {
 	}
 	return b.String()
 }
+
+// TestOperations designs a skill, changes it and asks about it, without a command line.
+func TestOperations(t *testing.T) {
+	dir := filepath.Join(project(t), "work")
+	put(t, filepath.Join(dir, "skills", "report", "SKILL.md"), bareTree)
+	step := func(depth int, kind, text string, out ...string) map[string]any {
+		return map[string]any{"depth": depth, "kind": kind, "text": text, "in": []string{}, "out": append([]string{}, out...), "options": []string{}}
+	}
+	design := map[string]any{"what": "Counts the words of a text", "when": []string{"a text has to be measured"}, "not_when": []string{}, "inputs": "<file>",
+		"tree": []any{step(0, "step", "Count the words of $ARGUMENTS", "count")}, "ops": []any{}, "rules": []string{}, "response": []string{"count"}, "files": []any{}, "questions": []string{}}
+	var script modeltest.Script
+	a, server := modelled(t, dir, func(r modeltest.Recorded) modeltest.Turn { return script(r) })
+	model := session.Request{Model: "openai:tiny"}
+
+	script = func(modeltest.Recorded) modeltest.Turn { return value(design) }
+	made, err := a.Create(t.Context(), author.Run{Skill: "count-words", Wish: "count words", Request: model}, author.Terms{Write: true})
+	if err != nil || len(made.Wrote) != 1 || !made.Clean() || made.Plan.Lint.After.Warnings != 0 {
+		t.Fatalf("%+v, %v", made.Plan, err)
+	}
+	if again, err := a.Improve(t.Context(), "skills/count-words", author.Terms{}); err != nil || len(again.Diff) > 0 {
+		t.Errorf("code would mend what it wrote: %v, %v", again.Diff, err)
+	}
+	if _, err := a.Create(t.Context(), author.Run{Skill: "count-words", Wish: "count words", Request: model}, author.Terms{Write: true}); diag.ClassOf(err) != diag.Misuse {
+		t.Errorf("a second time: %v", err)
+	}
+
+	script = func(r modeltest.Recorded) modeltest.Turn {
+		anchor, _, _ := strings.Cut(material(r)["SKILL.md"][1], "|")
+		return value(map[string]any{"rows": []map[string]string{{"what": "The name", "file": "SKILL.md", "anchor": anchor, "action": "keep it", "why": "it is short"}}, "approach": "None.", "follow_up": "none"})
+	}
+	asked := len(server.Requests())
+	advice, err := a.Advise(t.Context(), author.Run{Skill: "skills/count-words", Wish: "is the name good?", Request: model})
+	if err != nil || len(advice.Rows) != 1 || advice.Rows[0].Line != 2 || advice.Skill != "skills/count-words" || len(server.Requests()) != asked+1 {
+		t.Errorf("%+v, %v, %d requests", advice, err, len(server.Requests())-asked)
+	}
+
+	script = helpful
+	changed, err := a.Modify(t.Context(), author.Run{Skill: "skills/count-words", Wish: "write down what was done", Request: model}, author.Terms{Write: true})
+	if err != nil || len(changed.Wrote) != 1 || changed.Plan.Model != "openai:tiny" || changed.Plan.Run == "" {
+		t.Errorf("%+v, %v", changed.Plan, err)
+	}
+	if _, err := a.Modify(t.Context(), author.Run{Skill: "skills/count-words", Request: model}, author.Terms{}); diag.ClassOf(err) != diag.Misuse {
+		t.Errorf("without a wish: %v", err)
+	}
+	if request := author.Request(true, "modify", "a skill: x", "do: it"); request != `plan modify "a skill: x": do: it` {
+		t.Errorf("%s", request)
+	}
+}
