@@ -27,6 +27,12 @@ type Author struct {
 	Model func(spec string) (model.Model, error) // opens a model by what a person calls it, "" by the configuration; nil opens none
 }
 
+// Answers that agents give, as models do.
+type (
+	Edits  = author.Edits
+	Design = author.Design
+)
+
 // A StartRequest asks for a new skill.
 type StartRequest struct {
 	Name   string

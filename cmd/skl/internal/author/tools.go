@@ -35,7 +35,7 @@ func (a *Author) Tools(skill, dir string) []tool.Own {
 	if skill != Bundled {
 		return nil
 	}
-	t := &authoring{a, dir}
+	t := &authoring{a, dir, filepath.Base(dir)}
 	text := func(names ...string) json.RawMessage {
 		properties := map[string]any{}
 		for _, name := range names {
@@ -53,7 +53,7 @@ func (a *Author) Tools(skill, dir string) []tool.Own {
 		{Name: "skl_look", Description: "The files of a skill, each line with its anchor, and what lint finds; or one file, from a line on.", Schema: text("target_skill", "file", "from"), Effect: tool.None, Do: t.look},
 		{Name: "skl_lint", Description: "What lint finds in a skill.", Schema: text("target_skill"), Effect: tool.None, Do: t.lint},
 		{Name: "skl_propose", TreeOnly: true, Description: "Make a plan of an answer. Nothing of the skill changes.", Schema: text("operation", "target_skill"), Effect: tool.None, Do: t.propose},
-		{Name: "skl_plan", TreeOnly: true, Description: "Make a plan of what code can do. Nothing of the skill changes.", Schema: text("operation", "target_skill", "wish"), Effect: tool.None, Do: t.plan},
+		{Name: "skl_plan", TreeOnly: true, Description: "Make a plan of what code can do. Nothing of the skill changes.", Schema: text("operation", "target_skill", "wish"), Effect: tool.None, Do: t.propose},
 		{Name: "skl_advice", TreeOnly: true, Description: "Check advice against the skill.", Schema: text("target_skill"), Effect: tool.None, Do: t.advice},
 		{Name: "skl_apply", TreeOnly: true, Description: "Carry out the plan of this run.", Schema: text("plan", "adds", "losses"), Effect: tool.Filesystem, Do: t.apply},
 	}
@@ -63,6 +63,7 @@ func (a *Author) Tools(skill, dir string) []tool.Own {
 type authoring struct {
 	*Author
 	dir string
+	run string // "" outside of one
 }
 
 // An input is what tools of the tree get.
@@ -170,35 +171,40 @@ func (t *authoring) look(_ context.Context, data json.RawMessage) (string, error
 	if err != nil {
 		return "", err
 	}
-	d, err := t.draftOf(in.Skill)
+	from, err := strconv.Atoi(strings.Trim(string(in.From), `"`))
+	if err != nil {
+		from = 1
+	}
+	text, err := t.Look(in.Skill, in.File, from)
 	if err != nil {
 		return "", err
 	}
-	if in.File != "" {
-		from, err := strconv.Atoi(strings.Trim(string(in.From), `"`))
-		if err != nil {
-			from = 1
-		}
-		text, err := author.Shown(d.Draft, in.File, from)
-		if err != nil {
-			return "", err
-		}
-		return asJSON(map[string]string{"material": text})
+	return asJSON(map[string]string{"material": text})
+}
+
+// Look is what a model works on: the files of a skill, each line behind its anchor, and what lint finds; or one file, from a line on.
+func (a *Author) Look(skill, file string, from int) (string, error) {
+	d, err := a.draftOf(skill)
+	if err != nil {
+		return "", err
+	}
+	if file != "" {
+		return author.Shown(d.Draft, file, from)
 	}
 	text, err := author.Material(d.Draft)
 	if err != nil {
 		return "", err
 	}
-	if found := t.sentences(&d, 30); found != "" {
+	if found := a.sentences(&d, 30); found != "" {
 		text += "=== findings of lint\n" + found
 	}
-	return asJSON(map[string]string{"material": text})
+	return text, nil
 }
 
 // sentences are the findings in a skill, a line each, at most so many.
-func (t *authoring) sentences(d *placed, most int) string {
+func (a *Author) sentences(d *placed, most int) string {
 	var b strings.Builder
-	for i, f := range t.linter(d.dir)(d.FS()) {
+	for i, f := range a.linter(d.dir)(d.FS()) {
 		if i == most {
 			b.WriteString("and more: skl lint lists them\n")
 			break
@@ -224,13 +230,13 @@ func (t *authoring) lint(_ context.Context, data json.RawMessage) (string, error
 	return asJSON(map[string]string{"summary": found})
 }
 
-// A proposal is what the tree is told of a plan.
-type proposal struct {
-	Plan       string `json:"plan"` // the digest of its file
+// A Proposal is a plan as whoever wants it is told of it.
+type Proposal struct {
+	Plan       string `json:"plan"` // the digest of its file, by which it is applied
 	Difference string `json:"difference"`
-	Adds       string `json:"adds"`
-	Losses     string `json:"losses"`
-	Wrong      string `json:"wrong"`
+	Adds       string `json:"adds"`   // what the skill may do besides, in the words of --accept
+	Losses     string `json:"losses"` // sentences that are nowhere any more
+	Wrong      string `json:"wrong"`  // why there is no plan; "" if there is one
 }
 
 func (t *authoring) propose(ctx context.Context, data json.RawMessage) (string, error) {
@@ -238,43 +244,63 @@ func (t *authoring) propose(ctx context.Context, data json.RawMessage) (string, 
 	if err != nil {
 		return "", err
 	}
-	p := &author.Plan{Op: in.Operation}
-	d, err := t.answered(in, p)
-	if why := (*author.Wrong)(nil); errors.As(err, &why) {
-		return asJSON(proposal{Wrong: why.Why})
-	}
+	out, err := t.proposal(ctx, in)
 	if err != nil {
 		return "", err
 	}
-	return t.proposed(ctx, p, []placed{d})
+	return asJSON(out)
+}
+
+// proposal makes a plan of an operation, with the answer of a model where it needs one, and keeps it in the directory.
+func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
+	p := &author.Plan{Op: in.Operation}
+	var d placed
+	var err error
+	switch in.Operation {
+	case author.Create, author.Modify:
+		d, err = t.answered(in, p)
+	case author.Scaffold:
+		d, err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
+	case author.Improve:
+		d, err = t.improved(in.Skill, p)
+	default:
+		return Proposal{Wrong: "this is not done by a plan here: skl " + diag.Printable(in.Operation) + " --help"}, nil
+	}
+	if why := (*author.Wrong)(nil); errors.As(err, &why) {
+		return Proposal{Wrong: why.Why}, nil
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Proposal{}, err
+	}
+	return t.proposed(p, []placed{d})
 }
 
 // answered is the draft that the answer of a model makes.
-func (t *authoring) answered(in input, p *author.Plan) (d placed, err error) {
-	switch in.Operation {
-	case author.Create:
+func (a *Author) answered(in input, p *author.Plan) (d placed, err error) {
+	if in.Operation == author.Create {
 		var x *author.Design
 		if x, err = author.ParseDesign(in.Answer); err != nil {
 			return d, err
 		}
-		if d, err = t.newDraft(in.Skill); err != nil {
+		if d, err = a.newDraft(in.Skill); err != nil {
 			return d, err
 		}
 		p.Questions, err = x.Questions, x.Apply(d.Draft, "list")
-	case author.Modify:
+	} else {
 		var e *author.Edits
 		if e, err = author.ParseEdits(in.Answer); err != nil {
 			return d, err
 		}
-		if d, err = t.draftOf(in.Skill); err != nil {
+		if d, err = a.draftOf(in.Skill); err != nil {
 			return d, err
 		}
 		p.Questions, err = e.Questions, e.Apply(d.Draft)
-	default:
-		return d, diag.New(diag.Misuse, "usage", "%q is no operation of a model", diag.Printable(in.Operation))
 	}
 	if err == nil {
-		err = author.Mender{Lint: t.linter(d.dir)}.Settle(d.Draft)
+		err = author.Mender{Lint: a.linter(d.dir)}.Settle(d.Draft)
 	}
 	return d, err
 }
@@ -285,25 +311,25 @@ func (a *Author) newDraft(name string) (placed, error) {
 	return placed{author.New(name), dir}, err
 }
 
-// proposed keeps a plan for the run, and tells of it.
-func (t *authoring) proposed(_ context.Context, p *author.Plan, all []placed) (string, error) {
-	p.Run = filepath.Base(t.dir)
+// proposed keeps a plan, and tells of it.
+func (t *authoring) proposed(p *author.Plan, all []placed) (Proposal, error) {
+	p.Run = t.run
 	out, err := t.assess(p, all)
 	if err != nil {
-		return "", err
+		return Proposal{}, err
 	}
 	if len(out.Diff) == 0 {
-		return asJSON(proposal{Wrong: strings.TrimSpace("there is nothing to change\n" + strings.Join(p.Left, "\n"))})
+		return Proposal{Wrong: strings.TrimSpace("there is nothing to change\n" + strings.Join(p.Left, "\n"))}, nil
 	}
 	text := p.Encode()
 	if err := within.Anywhere().WriteFile(filepath.Join(t.dir, planFile), text, 0o600); err != nil {
-		return "", err
+		return Proposal{}, err
 	}
 	var losses []string
 	for _, loss := range p.Losses {
 		losses = append(losses, loss.Code+" "+loss.Text)
 	}
-	return asJSON(proposal{Plan: author.Sum(text), Difference: diag.Clip(unified(out.Diff), 100<<10), Adds: strings.Join(out.Needs, ","), Losses: diag.Clip(strings.Join(losses, "\n"), 20<<10)})
+	return Proposal{Plan: author.Sum(text), Difference: diag.Clip(unified(out.Diff), 100<<10), Adds: strings.Join(out.Needs, ","), Losses: diag.Clip(strings.Join(losses, "\n"), 20<<10)}, nil
 }
 
 // unified are differences as one text.
@@ -313,27 +339,6 @@ func unified(diff []trees.FileDiff) string {
 		fmt.Fprintf(&b, "%s %s +%d -%d\n%s", f.Change, f.Path, f.Add, f.Remove, f.Text)
 	}
 	return b.String()
-}
-
-func (t *authoring) plan(ctx context.Context, data json.RawMessage) (string, error) {
-	in, err := read(data)
-	if err != nil {
-		return "", err
-	}
-	p := &author.Plan{Op: in.Operation}
-	var d placed
-	switch in.Operation {
-	case author.Scaffold:
-		d, err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
-	case author.Improve:
-		d, err = t.improved(in.Skill, p)
-	default:
-		return asJSON(proposal{Wrong: "not done by a plan: skl " + in.Operation + " does it, see skl help"})
-	}
-	if err != nil {
-		return "", err
-	}
-	return t.proposed(ctx, p, []placed{d})
 }
 
 // keptPlan is the plan of the run in dir.
@@ -351,18 +356,7 @@ func (t *authoring) apply(ctx context.Context, data json.RawMessage) (string, er
 	if err != nil {
 		return "", err
 	}
-	p, text, err := keptPlan(t.dir)
-	if err != nil {
-		return "", err
-	}
-	if author.Sum(text) != in.Plan {
-		return "", diag.New(diag.Refused, author.CodePlan, "the plan of this run is not the one that was shown")
-	}
-	terms := Terms{Write: true, Accept: strings.Split(in.Adds, ",")}
-	for _, loss := range p.Losses {
-		terms.Allow = append(terms.Allow, loss.Code) // they were shown
-	}
-	out, err := t.applyPlan(ctx, p, terms)
+	out, err := t.carryOut(ctx, in.Plan, strings.Split(in.Adds, ","))
 	if err != nil {
 		return "", err
 	}
@@ -371,6 +365,22 @@ func (t *authoring) apply(ctx context.Context, data json.RawMessage) (string, er
 		summary += "changed " + t.Scope.Short(dir) + "\n"
 	}
 	return asJSON(map[string]string{"summary": strings.TrimSpace(summary + strings.Join(out.Plan.Left, "\n"))})
+}
+
+// carryOut carries out the plan that was shown, with the losses that were shown with it.
+func (t *authoring) carryOut(ctx context.Context, digest string, accept []string) (Outcome, error) {
+	p, text, err := keptPlan(t.dir)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if author.Sum(text) != digest {
+		return Outcome{}, diag.New(diag.Refused, author.CodePlan, "the plan that is kept is not the one that was shown")
+	}
+	terms := Terms{Write: true, Accept: accept}
+	for _, loss := range p.Losses {
+		terms.Allow = append(terms.Allow, loss.Code)
+	}
+	return t.applyPlan(ctx, p, terms)
 }
 
 func (t *authoring) advice(_ context.Context, data json.RawMessage) (string, error) {

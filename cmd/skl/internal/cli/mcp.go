@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/memory"
@@ -20,9 +21,10 @@ func mcpCommand() command {
 	return command{name: "mcp", memory: memory.Server, group: "Code", usage: "serve skl's tools to an agent over standard input and output",
 		example: "skl mcp --allow-run\nskl mcp --config-for claude-code",
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "tools", Usage: "offer `GROUPS`: code, skills, run (default: all)"},
+			&cli.StringSliceFlag{Name: "tools", Usage: "offer `GROUPS`: code, skills, run, author (default: all)"},
 			&cli.StringSliceFlag{Name: "path", Usage: "let agents search `DIR` (default: the repository of the working directory); may be repeated"},
 			&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL` for code; the key is in " + search.ServiceKey},
+			&cli.BoolFlag{Name: "allow-author", Usage: "let the agent carry out plans of changes to skills"},
 			&cli.BoolFlag{Name: "allow-run", Usage: "let the agent drive runs of installed skills"},
 			&cli.StringSliceFlag{Name: "allow", Usage: "allow those runs `LIST`: filesystem, network, external, session, or tools by name"},
 			&cli.StringFlag{Name: "sandbox", Usage: "`HOW` scripts and commands are confined: auto, strict or off"},
@@ -60,6 +62,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	o.Skills = mcp.Skills{Search: w.search.Suggest, Read: reads.inspect.ReadActive, Offers: reads.inspect.Offers, Offer: reads.inspect.Offer}
+	o.Author = w.offerAuthor(c)
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
 			own, err := newWorld(w.env, w.ui, c)
@@ -76,6 +79,36 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 	return mcp.Serve(ctx, o)
 }
 
+// offerAuthor is what the tools for changes of skills need; each call has a scope of its own.
+func (w *world) offerAuthor(c *cli.Context) mcp.Authoring {
+	out := mcp.Authoring{
+		Look: func(skill, file string, from int) (string, error) {
+			own, err := newWorld(w.env, w.ui, c)
+			if err != nil {
+				return "", err
+			}
+			return own.author().Look(skill, file, from)
+		},
+		Propose: func(ctx context.Context, q author.AgentRequest) (author.Kept, error) {
+			own, err := newWorld(w.env, w.ui, c)
+			if err != nil {
+				return author.Kept{}, err
+			}
+			return own.author().Propose(ctx, q)
+		},
+	}
+	if c.Bool("allow-author") {
+		out.Apply = func(ctx context.Context, plan string) (author.Outcome, error) {
+			own, err := newWorld(w.env, w.ui, c)
+			if err != nil {
+				return author.Outcome{}, err
+			}
+			return own.author().CarryOut(ctx, plan)
+		}
+	}
+	return out
+}
+
 // mcpArgs is what a host has to start the server with, to have it as it was asked for.
 func (w *world) mcpArgs(c *cli.Context, groups []string) []string {
 	args := []string{"mcp"}
@@ -87,6 +120,9 @@ func (w *world) mcpArgs(c *cli.Context, groups []string) []string {
 	}
 	if url := c.String("service"); url != "" {
 		args = append(args, "--service", url)
+	}
+	if c.Bool("allow-author") {
+		args = append(args, "--allow-author")
 	}
 	if c.Bool("allow-run") {
 		args = append(args, "--allow-run")

@@ -25,10 +25,11 @@ const (
 	Code      = "code"   // the seven canopy tools
 	SkillText = "skills" // skill_search and skill_read
 	Run       = "run"    // skill_run and skill_resume
+	Author    = "author" // skill_look, skill_plan and skill_apply
 )
 
 // Groups lists them, in the order of the help.
-func Groups() []string { return []string{Code, SkillText, Run} }
+func Groups() []string { return []string{Code, SkillText, Run, Author} }
 
 // CheckGroups refuses names that are no groups.
 func CheckGroups(names []string) error {
@@ -46,6 +47,7 @@ type Options struct {
 	Tools   []string     // groups; empty is all of them
 	Code    *serve.Tools // closed by Serve; needed unless Tools leaves the group out
 	Skills  Skills
+	Author  Authoring     // needed unless Tools leaves the group out
 	Run     drive.RunFunc // nil refuses every run
 	In      io.ReadCloser
 	Out     io.WriteCloser
@@ -81,6 +83,10 @@ func Serve(ctx context.Context, o Options) error {
 			defer o.Code.Close()
 		case SkillText:
 			if err := addSkills(server, skills); err != nil {
+				return err
+			}
+		case Author:
+			if err := addAuthor(server, o.Author); err != nil {
 				return err
 			}
 		case Run:

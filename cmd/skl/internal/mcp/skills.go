@@ -71,12 +71,18 @@ func addSkills(server *sdk.Server, s Skills) error {
 // addTool adds a tool that reads. Its arguments are decoded here and not by the SDK, since a model can mend its call only if what is
 // wrong with it is an answer with a code.
 func addTool[In, Out any](server *sdk.Server, name, description string, call func(context.Context, In) (Out, error)) error {
+	return addAny(server, &sdk.Tool{Name: name, Description: description, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, call)
+}
+
+// addAny is addTool for a tool that may write.
+func addAny[In, Out any](server *sdk.Server, tool *sdk.Tool, call func(context.Context, In) (Out, error)) error {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		return err
 	}
 	fields := slices.Sorted(maps.Keys(schema.Properties))
-	server.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: schema, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+	tool.InputSchema = schema
+	server.AddTool(tool,
 		func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			var in In
 			if err := decode(r.Params.Arguments, &in, fields); err != nil {
