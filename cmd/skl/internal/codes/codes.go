@@ -108,6 +108,7 @@ var All = [][2]string{
 	{"ambiguous_skill", "several skills of one place have this name"},
 	{"answer_given", "the run already has another answer to the question"},
 	{"answer_unknown", "the answer is not an option of the question"},
+	{"authoring_off", "the server of an agent may plan changes of skills, and not carry them out"},
 	{"base_lost", "what was made of a package cannot be told from what a person changed"},
 	{"bearer_key", "the key of a registry for short-lived tokens is damaged"},
 	{"blob_missing", "a manifest names a blob that was not pushed before"},

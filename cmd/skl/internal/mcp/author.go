@@ -87,7 +87,7 @@ func (a Authoring) plan(ctx context.Context, q planQuestion) (author.Kept, error
 
 func (a Authoring) apply(ctx context.Context, q applyQuestion) (applied, error) {
 	if a.Apply == nil {
-		return applied{}, diag.New(diag.Refused, "not_allowed", "this server may not change skills").Hint("skl mcp --allow-author").Hint("or a person applies the file of the plan: skl author apply FILE")
+		return applied{}, diag.New(diag.Refused, "authoring_off", "this server may not change skills").Hint("skl mcp --allow-author").Hint("or a person applies the file of the plan: skl author apply FILE")
 	}
 	out, err := a.Apply(ctx, q.Plan)
 	if err != nil {
