@@ -20,7 +20,7 @@ import (
 
 // assess fills in a plan what drafts change: the files, what is lost, what lint finds before and after, and what the skills may do then.
 func (a *Author) assess(p *author.Plan, all []placed) (Outcome, error) {
-	p.V, p.Skills, p.Losses, p.Lint = 1, []author.Part{}, []skill.Loss{}, author.Lint{Errors: []diag.Finding{}}
+	p.V, p.Skills, p.Losses, p.Lint = 1, []author.Part{}, remarks(p.Losses), author.Lint{Errors: []diag.Finding{}}
 	p.Left, p.Questions = append([]string{}, p.Left...), append([]string{}, p.Questions...)
 	out := Outcome{Plan: p, Diff: []trees.FileDiff{}, Needs: []string{}, Wrote: []string{}}
 	gains := gains{added: map[string]bool{}, removed: map[string]bool{}, needs: map[string]bool{}}
@@ -52,6 +52,11 @@ func (a *Author) assess(p *author.Plan, all []placed) (Outcome, error) {
 	p.Permissions = author.Permissions{Added: sorted(gains.added), Removed: sorted(gains.removed)}
 	out.Needs = sorted(gains.needs)
 	return out, nil
+}
+
+// remarks are the losses that only who converts knows: the others are looked for anew, whatever a plan says.
+func remarks(losses []skill.Loss) []skill.Loss {
+	return slices.DeleteFunc(append([]skill.Loss{}, losses...), func(l skill.Loss) bool { return l.Code == skill.LossText || l.Code == skill.LossRule })
 }
 
 func sorted(set map[string]bool) []string {

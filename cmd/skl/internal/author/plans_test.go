@@ -61,6 +61,18 @@ func TestPlans(t *testing.T) {
 	if _, err := a.Apply(t.Context(), "p.json", author.Terms{Write: true}); !errors.Is(err, diag.Code("changed_meanwhile")) {
 		t.Errorf("the plan a second time: %v", err)
 	}
+	for _, to := range author.Conversions() {
+		out, err := a.Convert(t.Context(), "skills/report", to, author.Terms{})
+		if to == "tree" && errors.Is(err, diag.Code("has_tree")) {
+			continue
+		}
+		if err != nil || len(out.Plan.Losses) == 0 || len(out.Diff) == 0 {
+			t.Errorf("%s: %+v, %v", to, out.Plan, err)
+		}
+	}
+	if _, err := a.Convert(t.Context(), "skills/report", "claude", author.Terms{}); diag.ClassOf(err) != diag.Misuse {
+		t.Errorf("another form: %v", err)
+	}
 	for _, syntax := range author.Syntaxes() {
 		out, err := a.Scaffold(t.Context(), author.ScaffoldRequest{Name: "new-" + syntax, Syntax: syntax}, author.Terms{Write: true})
 		if err != nil || !out.Clean() || out.Plan.Lint.After.Warnings > 0 {

@@ -263,6 +263,8 @@ func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 		d, err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
 	case author.Improve:
 		d, err = t.improved(in.Skill, p)
+	case author.Convert:
+		d, err = t.converted(in.Skill, strings.TrimSpace(in.Wish), p)
 	default:
 		return Proposal{Wrong: "this is not done by a plan here: skl " + diag.Printable(in.Operation) + " --help"}, nil
 	}

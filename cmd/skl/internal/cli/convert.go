@@ -20,15 +20,23 @@ func convertCommand() command {
 			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level), base (in metadata, which every validator accepts), the keys that an agent reads (claude, copilot, codex, openclaw), or one file: cursor, gemini, copilot-prompt, windsurf"},
 			&cli.BoolFlag{Name: "write", Aliases: []string{"w"}, Usage: "change the file"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the whole skill to the folder `DIR`, or one file to FILE or into DIR"},
+			&cli.StringFlag{Name: "plan", Usage: "write a plan of it to `FILE`, for skl author apply (tree and prose)"},
 			&cli.StringSliceFlag{Name: "allow-loss", Usage: "convert despite a loss of `CODE`, such as LOSS-WIDEN (repeatable)"},
 			dryRunFlag(),
 		},
 		run: runConvert}
 }
 
-func runConvert(_ context.Context, w *world, c *cli.Context) error {
+func runConvert(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 1 {
 		return diag.New(diag.Misuse, "usage", "convert takes one folder with a SKILL.md").Hint("skl convert ./review --to prose")
+	}
+	if file := c.String("plan"); file != "" {
+		if c.Bool("write") || c.String("output") != "" {
+			return diag.New(diag.Misuse, "usage", "--plan keeps the change for later, -w and -o write: choose one")
+		}
+		out, err := w.author().Convert(ctx, c.Args().First(), c.String("to"), terms(c))
+		return w.showPlan(c, &out, err)
 	}
 	out, err := w.form.Convert(form.ConvertRequest{Path: c.Args().First(), To: c.String("to"), Write: c.Bool("write"), Output: c.String("output"), Allow: c.StringSlice("allow-loss"), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func(say *report.Text) {

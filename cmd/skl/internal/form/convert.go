@@ -1,7 +1,6 @@
 package form
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
+	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -85,13 +85,37 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		diff, _, _ := trees.Lines("", f.Text)
 		out.Diff += "+++ " + f.Name + "\n" + diff
 	}
+	if policy != old {
+		files = append(files, prose.File{Name: skill.PolicyFile, Text: policy})
+	}
 	if !q.DryRun {
 		out.Wrote, err = l.writeConverted(dir, t.Text, files, q.Write, q.Output)
 	}
-	if err == nil && out.Wrote != "" && policy != old {
-		err = scope.WriteIn(filepath.Dir(out.Wrote), skill.PolicyFile, []byte(policy))
-	}
 	return out, err
+}
+
+// ConvertDraft puts a skill in another form, a tree or prose, into a draft of it, and gives the losses. Its error is no_tree, no_steps or the like
+// where there is nothing to convert.
+func ConvertDraft(d *author.Draft, dir, to string) ([]skill.Loss, error) {
+	src, err := d.Read(skill.FileName)
+	if err != nil {
+		return nil, err
+	}
+	t, files, err := convert(dir, src, to)
+	if err != nil {
+		return nil, err
+	}
+	return t.Losses, putAll(d, t.Text, files)
+}
+
+// putAll puts the files of a conversion into a draft.
+func putAll(d *author.Draft, text []byte, files []prose.File) error {
+	for _, f := range files {
+		if err := d.Put(f.Name, []byte(f.Text), ""); err != nil {
+			return err
+		}
+	}
+	return d.Put(skill.FileName, text, "")
 }
 
 // convertSingle writes a skill as one file, which is never one that is there.
@@ -259,7 +283,7 @@ var (
 	hasNoImplicit = regexp.MustCompile(`(?m)^[ \t]+` + skill.KeyNoImplicit + `:[ \t]*false[ \t\r]*$`)
 )
 
-// writeConverted changes the file itself, or writes a copy of the skill with it. What it needs besides is written first.
+// writeConverted changes the skill itself, all files or none, or writes a copy of it.
 func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, write bool, output string) (string, error) {
 	file := filepath.Join(dir, skill.FileName)
 	switch {
@@ -283,13 +307,10 @@ func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, wri
 	case !write:
 		return "", nil
 	}
-	if same, err := scope.ReadIn(filepath.Dir(file), skill.FileName); err == nil && bytes.Equal(same, text) && len(files) == 0 {
-		return file, nil
+	in := filepath.Dir(file)
+	d := author.Over(filepath.Base(in), scope.FilesIn(in))
+	if err := putAll(d, text, files); err != nil {
+		return "", err
 	}
-	for _, f := range files {
-		if err := scope.WriteIn(filepath.Dir(file), f.Name, []byte(f.Text)); err != nil {
-			return "", err
-		}
-	}
-	return file, scope.WriteIn(filepath.Dir(file), skill.FileName, text)
+	return file, l.Scope.EditFolder(in, d.Changes())
 }
