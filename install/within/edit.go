@@ -20,6 +20,8 @@ type Edit struct {
 	Path string // relative to the folder, with slashes
 	Was  []byte // what it holds; nil: it is not there
 	Now  []byte // what it shall hold; nil: it goes
+
+	Executable bool // of a file that is not there
 }
 
 // maxEntries bounds a folder that is edited.
@@ -215,7 +217,7 @@ func (e *editor) edit(x *Edit) error {
 	if err == nil && !info.Mode().IsRegular() {
 		return notAFile(filepath.Join(e.dir, name), info.Mode())
 	}
-	there, perm := err == nil, fs.FileMode(0o644)
+	there, perm := err == nil, x.perm()
 	if there {
 		perm = info.Mode().Perm()
 		has, err := copied.ReadFile(name)
@@ -243,6 +245,14 @@ func (e *editor) edit(x *Edit) error {
 		return err
 	}
 	return copied.Chmod(name, perm) // whatever the umask is
+}
+
+// perm is the mode of a new file, of which the umask may take something.
+func (x *Edit) perm() fs.FileMode {
+	if x.Executable {
+		return 0o755
+	}
+	return 0o644
 }
 
 // same reports whether the folder is as it was when it was copied.

@@ -79,13 +79,13 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := Anywhere()
-	err = d.Edit(dir, filepath.Dir(dir), []Edit{{"SKILL.md", []byte("one\n"), []byte("two\n")}, {"references/deep/b.md", []byte("b\n"), nil}, {"new/c.md", nil, []byte{}}, {"run.sh", []byte("#!/bin/sh\n"), []byte("#!/bin/sh\n:\n")}})
+	err = d.Edit(dir, filepath.Dir(dir), []Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/deep/b.md", Was: []byte("b\n")}, {Path: "new/c.md", Now: []byte{}}, {Path: "new/d.sh", Now: []byte{}, Executable: true}, {Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mode := func(m fs.FileMode) string { return m.String() }
 	want := strings.NewReplacer("s/SKILL.md "+mode(0o644)+` "one\n"`, "s/SKILL.md "+mode(0o644)+` "two\n"`, "s/references/deep/\n", "", "s/references/deep/b.md "+mode(0o644)+` "b\n"`+"\n", "",
-		"s/other -> SKILL.md\n", "s/new/\ns/new/c.md "+mode(0o644)+` ""`+"\ns/other -> SKILL.md\n").Replace(before)
+		"s/other -> SKILL.md\n", "s/new/\ns/new/c.md "+mode(0o644)+` ""`+"\ns/new/d.sh "+mode(0o755)+` ""`+"\ns/other -> SKILL.md\n").Replace(before)
 	want = strings.ReplaceAll(want, `"#!/bin/sh\n"`, `"#!/bin/sh\n:\n"`)
 	if lines := strings.SplitAfter(want, "\n"); runtime.GOOS != "windows" {
 		got := strings.SplitAfter(shown(t, dir), "\n")
@@ -123,19 +123,19 @@ func TestEditRefusals(t *testing.T) {
 		make  func(dir string) error
 		code  string
 	}{
-		"other text":      {[]Edit{{"SKILL.md", []byte("one\n"), []byte("two\n")}, {"references/a.md", []byte("other\n"), nil}}, nil, "changed_meanwhile"},
-		"is there":        {[]Edit{{"SKILL.md", nil, []byte("two\n")}}, nil, "changed_meanwhile"},
-		"is not there":    {[]Edit{{"gone.md", []byte("x"), nil}}, nil, "changed_meanwhile"},
-		"outside":         {[]Edit{{"../x", nil, []byte("x")}}, nil, "path_outside"},
-		"absolute":        {[]Edit{{"/x", nil, []byte("x")}}, nil, "path_outside"},
-		"not clean":       {[]Edit{{"a/../b", nil, []byte("x")}}, nil, "path_outside"},
-		"the folder":      {[]Edit{{".", nil, []byte("x")}}, nil, "path_outside"},
-		"a directory":     {[]Edit{{"references", nil, []byte("x")}}, nil, "irregular_file"},
-		"a link":          {[]Edit{{"l", []byte("one\n"), []byte("x")}}, func(dir string) error { return os.Symlink("SKILL.md", filepath.Join(dir, "l")) }, "irregular_file"},
-		"through a link":  {[]Edit{{"out/x", nil, []byte("x")}}, func(dir string) error { return os.Symlink("..", filepath.Join(dir, "out")) }, ""},
-		"below a file":    {[]Edit{{"SKILL.md/x", nil, []byte("x")}}, nil, ""},
-		"a pipe beside":   {[]Edit{{"SKILL.md", []byte("one\n"), []byte("two\n")}}, func(dir string) error { return exec.Command("mkfifo", filepath.Join(dir, "p")).Run() }, "irregular_file"},
-		"a working place": {[]Edit{{"SKILL.md", []byte("one\n"), []byte("two\n")}}, nil, "inside_folder"},
+		"other text":      {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/a.md", Was: []byte("other\n")}}, nil, "changed_meanwhile"},
+		"is there":        {[]Edit{{Path: "SKILL.md", Now: []byte("two\n")}}, nil, "changed_meanwhile"},
+		"is not there":    {[]Edit{{Path: "gone.md", Was: []byte("x")}}, nil, "changed_meanwhile"},
+		"outside":         {[]Edit{{Path: "../x", Now: []byte("x")}}, nil, "path_outside"},
+		"absolute":        {[]Edit{{Path: "/x", Now: []byte("x")}}, nil, "path_outside"},
+		"not clean":       {[]Edit{{Path: "a/../b", Now: []byte("x")}}, nil, "path_outside"},
+		"the folder":      {[]Edit{{Path: ".", Now: []byte("x")}}, nil, "path_outside"},
+		"a directory":     {[]Edit{{Path: "references", Now: []byte("x")}}, nil, "irregular_file"},
+		"a link":          {[]Edit{{Path: "l", Was: []byte("one\n"), Now: []byte("x")}}, func(dir string) error { return os.Symlink("SKILL.md", filepath.Join(dir, "l")) }, "irregular_file"},
+		"through a link":  {[]Edit{{Path: "out/x", Now: []byte("x")}}, func(dir string) error { return os.Symlink("..", filepath.Join(dir, "out")) }, ""},
+		"below a file":    {[]Edit{{Path: "SKILL.md/x", Now: []byte("x")}}, nil, ""},
+		"a pipe beside":   {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}}, func(dir string) error { return exec.Command("mkfifo", filepath.Join(dir, "p")).Run() }, "irregular_file"},
+		"a working place": {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}}, nil, "inside_folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t)
@@ -187,7 +187,7 @@ func TestEditLosesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch err := d.Edit(dir, "", []Edit{{"SKILL.md", was, fmt.Appendf(nil, "text %d\n", i)}, {"references/a.md", []byte("a\n"), []byte("a\n")}}); {
+		switch err := d.Edit(dir, "", []Edit{{Path: "SKILL.md", Was: was, Now: fmt.Appendf(nil, "text %d\n", i)}, {Path: "references/a.md", Was: []byte("a\n"), Now: []byte("a\n")}}); {
 		case err == nil:
 			edits++
 		case errors.Is(err, diag.Code("changed_meanwhile")):

@@ -19,7 +19,7 @@ func (d *Dir) EditFile(dir string, x Edit) error {
 		return diag.New(diag.Refused, "path_outside", "%q is no path in %s", x.Path, dir)
 	}
 	if x.Was == nil {
-		return d.newFile(at, x.Now)
+		return d.newFile(at, x.Now, x.perm())
 	}
 	if err := d.holds(at, x.Was); err != nil {
 		return err
@@ -73,14 +73,14 @@ func (d *Dir) exchange(at, temp string, was, now []byte) error {
 }
 
 // newFile makes a file that is not there, whole or not at all.
-func (d *Dir) newFile(at string, data []byte) error {
+func (d *Dir) newFile(at string, data []byte, perm fs.FileMode) error {
 	if d.Exists(at) {
 		return changedMeanwhile(at)
 	}
 	if _, err := d.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
 	}
-	temp, err := d.stageFile(at, data, 0o644)
+	temp, err := d.stageFile(at, data, perm)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (d *Dir) newFile(at string, data []byte) error {
 	}
 	defer above.Close()
 	if err = above.Link(filepath.Base(temp), filepath.Base(at)); err != nil && durable.NoLinks(err) {
-		err = d.Create(at, data, 0o644)
+		err = d.Create(at, data, perm)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return changedMeanwhile(at)

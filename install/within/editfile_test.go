@@ -22,13 +22,14 @@ func TestEditFile(t *testing.T) {
 		{Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\ntrue\n")},
 		{Path: "references/a.md", Was: []byte("a\n")},
 		{Path: "assets/new/c.md", Now: []byte("c\n")},
+		{Path: "scripts/d.sh", Now: []byte("d\n"), Executable: true},
 	} {
 		if err := d.EditFile(dir, x); err != nil {
 			t.Errorf("%s: %v", x.Path, err)
 		}
 	}
 	got := shown(t, dir)
-	for _, want := range []string{`s/SKILL.md -rw-r--r-- "two\n"`, `s/run.sh -rwxr-xr-x "#!/bin/sh\ntrue\n"`, `s/assets/new/c.md -rw-r--r-- "c\n"`, "s/other -> SKILL.md"} {
+	for _, want := range []string{`s/SKILL.md -rw-r--r-- "two\n"`, `s/run.sh -rwxr-xr-x "#!/bin/sh\ntrue\n"`, `s/assets/new/c.md -rw-r--r-- "c\n"`, `s/scripts/d.sh -rwxr-xr-x "d\n"`, "s/other -> SKILL.md"} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("no %s in\n%s", want, got)
 		}
@@ -75,7 +76,7 @@ func TestEditFileRaces(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			switch err := Anywhere().EditFile(dir, Edit{"SKILL.md", was, append(bytes.Clone(was), 'x')}); {
+			switch err := Anywhere().EditFile(dir, Edit{Path: "SKILL.md", Was: was, Now: append(bytes.Clone(was), 'x')}); {
 			case err == nil:
 				edits++
 			case !errors.Is(err, diag.Code("changed_meanwhile")):

@@ -49,7 +49,7 @@ type Change struct {
 	Was, Now []byte // nil: it is not there
 	Why      string
 
-	executable bool
+	Executable bool // of the file that stays or comes
 }
 
 // New is a draft of a skill that is not there.
@@ -93,6 +93,26 @@ func (d *Draft) Remove(name, why string) error {
 	return d.set(name, nil, why)
 }
 
+// Move gives a file another path, with its bytes and its executable bit. Nothing may be there.
+func (d *Draft) Move(from, to, why string) error {
+	data, err := d.Read(from)
+	if err != nil {
+		return err
+	}
+	info, err := fs.Lstat(d.FS(), from)
+	if err != nil {
+		return err
+	}
+	if _, err := fs.Lstat(d.FS(), to); !errors.Is(err, fs.ErrNotExist) {
+		return diag.New(diag.Refused, CodePath, "there is something at %s already", to)
+	}
+	if err := d.Put(to, data, why); err != nil {
+		return err
+	}
+	d.changes[to].Executable = info.Mode()&0o111 != 0
+	return d.Remove(from, why)
+}
+
 func checkPath(name string) error {
 	if err := bundle.CheckPath(name); err != nil {
 		return diag.New(diag.Refused, CodePath, "%q is no path of a file in a skill: %w", diag.Clip(name, 200), err)
@@ -113,7 +133,7 @@ func (d *Draft) set(name string, now []byte, why string) error {
 		if err := bundle.CheckPortable(name); was == nil && err != nil {
 			return diag.New(diag.Refused, CodePath, "%q is no path of a new file: %w", diag.Clip(name, 200), err)
 		}
-		c = &Change{Path: name, Was: was, executable: executable}
+		c = &Change{Path: name, Was: was, Executable: executable}
 	}
 	for other, o := range d.changes {
 		if now != nil && o.Now != nil && (strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/")) {
@@ -169,7 +189,7 @@ func (d *Draft) FS() fs.FS {
 		if c.Now == nil {
 			o.Gone[name] = true
 		} else {
-			o.Files[name] = bundle.MemoryFile{Data: c.Now, Executable: c.executable}
+			o.Files[name] = bundle.MemoryFile{Data: c.Now, Executable: c.Executable}
 		}
 	}
 	return o

@@ -198,3 +198,42 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A script that moves keeps its bytes and its bit, in the draft, in the plan and in the draft that the plan makes.
+func TestDraftMoves(t *testing.T) {
+	d := Over("s", sample())
+	if err := d.Move("scripts/run.sh", "scripts/release/run.sh", "its place"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Move("references/old.md", "SKILL.md", ""); !errors.Is(err, diag.Code(CodePath)) {
+		t.Errorf("over a file: %v", err)
+	}
+	files, err := FilesOf(d)
+	if err != nil || len(files) != 2 || files[0].From != "scripts/run.sh" || !files[0].Executable || files[1].Change != Deleted {
+		t.Fatalf("%+v %v", files, err)
+	}
+	p := Plan{V: 1, Op: Improve, Skills: []Part{{Skill: "s", Files: files}}}
+	read, err := Parse(p.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := Over("s", sample())
+	if err := read.Skills[0].Apply(again); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := fs.Stat(again.FS(), "scripts/release/run.sh"); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the script has mode %v, %v", info, err)
+	}
+	for _, change := range []func(f *File){
+		func(f *File) { f.From = "SKILL.md" },
+		func(f *File) { text := "other"; f.Text = &text },
+		func(f *File) { f.Change, f.Was, f.From = Edited, Sum(nil), "" },
+	} {
+		f := files[0]
+		change(&f)
+		p.Skills[0].Files = []File{f, files[1]}
+		if _, err := Parse(p.Encode()); !errors.Is(err, diag.Code(CodePlan)) {
+			t.Errorf("a plan with %+v gives %v", f, err)
+		}
+	}
+}

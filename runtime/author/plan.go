@@ -59,6 +59,9 @@ type File struct {
 	Was    string  `json:"was,omitempty"`  // sha256 of the bytes that are there
 	Text   *string `json:"text,omitempty"` // nil of one that is deleted
 	Why    string  `json:"why,omitempty"`
+
+	Executable bool   `json:"executable,omitempty"` // of one that is new
+	From       string `json:"from,omitempty"`       // of one that is new: a deleted file that held the same bytes
 }
 
 // Lint counts findings before and after, and has the errors that are left.
@@ -116,10 +119,36 @@ func FilesOf(d *Draft) ([]File, error) {
 			}
 			text := string(c.Now)
 			f.Text = &text
+			f.Executable = c.Was == nil && c.Executable
 		}
 		out = append(out, f)
 	}
+	origins(out)
 	return out, nil
+}
+
+// origins says of new files which deleted file held the same bytes: one of the same name first, each once. Empty files come from nowhere.
+func origins(files []File) {
+	gone := map[string][]string{}
+	for _, f := range files {
+		if f.Change == Deleted {
+			gone[f.Was] = append(gone[f.Was], f.Path)
+		}
+	}
+	for i := range files {
+		f := &files[i]
+		if f.Change != NewFile || *f.Text == "" {
+			continue
+		}
+		sum := Sum([]byte(*f.Text))
+		from := gone[sum]
+		if len(from) == 0 {
+			continue
+		}
+		n := max(slices.IndexFunc(from, func(name string) bool { return path.Base(name) == path.Base(f.Path) }), 0)
+		f.From = from[n]
+		gone[sum] = slices.Delete(from, n, n+1)
+	}
 }
 
 // Apply makes the changes of a part in a draft of the skill. It is refused if a file is not what the plan was made of.
@@ -136,6 +165,9 @@ func (p *Part) Apply(d *Draft) error {
 			err = d.Remove(f.Path, f.Why)
 		} else {
 			err = d.Put(f.Path, []byte(*f.Text), f.Why)
+			if err == nil && f.Change == NewFile {
+				d.changes[f.Path].Executable = f.Executable
+			}
 		}
 		if err != nil {
 			return err
@@ -215,7 +247,12 @@ func (p *Part) wrong() string {
 			return "it has a digest that is none"
 		}
 	}
-	seen := map[string]bool{}
+	seen, gone := map[string]bool{}, map[string]string{}
+	for _, f := range p.Files {
+		if f.Change == Deleted {
+			gone[f.Path] = f.Was
+		}
+	}
 	for _, f := range p.Files {
 		name := diag.Clip(diag.Printable(f.Path), 100)
 		switch {
@@ -227,6 +264,10 @@ func (p *Part) wrong() string {
 			return "it does not say what is done to " + name
 		case f.Text != nil && (!utf8.ValidString(*f.Text) || strings.ContainsRune(*f.Text, 0) || len(*f.Text) > MaxFile):
 			return "the text of " + name + " is none, or too long"
+		case f.Executable && f.Change != NewFile:
+			return "it makes " + name + " executable, which is for new files"
+		case f.From != "" && (f.Change != NewFile || gone[f.From] != Sum([]byte(*f.Text))):
+			return "it does not say where " + name + " comes from"
 		}
 		seen[bundle.Fold(f.Path)] = true
 	}

@@ -47,4 +47,6 @@ func (sc *Scope) EditEach(dir string, changes []author.Change) error {
 	return nil
 }
 
-func editOf(c author.Change) within.Edit { return within.Edit{Path: c.Path, Was: c.Was, Now: c.Now} }
+func editOf(c author.Change) within.Edit {
+	return within.Edit{Path: c.Path, Was: c.Was, Now: c.Now, Executable: c.Executable}
+}
