@@ -113,3 +113,41 @@ func TestLayoutOfCorpus(t *testing.T) {
 	}
 	t.Logf("%d skills, %d of the old layout, %d of them whole: %d files moved, %d stay", len(skills), old, whole, moved, stay)
 }
+
+// Every skill of the corpus whose ops get contracts runs if it did before, lint finds no more, and a second time nothing changes.
+func TestContractsOfCorpus(t *testing.T) {
+	skills := withTrees(t)
+	schemas, stay := 0, 0
+	for _, dir := range slices.Sorted(maps.Keys(skills)) {
+		name := path.Base(dir)
+		d := author.Over(name, skills[dir])
+		left, err := author.Contracts(d)
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			continue
+		}
+		if stay += len(left); testing.Verbose() {
+			for _, l := range left {
+				t.Logf("%s: %s", dir, l)
+			}
+		}
+		for _, c := range d.Changes() {
+			if c.Was == nil {
+				schemas++
+			}
+		}
+		errors, warnings, runs := counts(t, d.Before(), name)
+		errorsNow, warningsNow, runsNow := counts(t, d.FS(), name)
+		if errorsNow > errors || warningsNow > warnings || runs && !runsNow {
+			t.Errorf("%s: %d errors, %d warnings, runs %t; were %d, %d, %t", dir, errorsNow, warningsNow, runsNow, errors, warnings, runs)
+		}
+		again := author.Over(name, d.FS())
+		if _, err := author.Contracts(again); err != nil || len(again.Changes()) > 0 {
+			t.Errorf("%s: a second time: %v %v", dir, again.Changes(), err)
+		}
+	}
+	if schemas == 0 {
+		t.Error("no schema is written")
+	}
+	t.Logf("%d skills: %d schemas, %d ops left", len(skills), schemas, stay)
+}
