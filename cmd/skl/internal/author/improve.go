@@ -14,18 +14,32 @@ import (
 // Improve plans what code can mend in a skill: the fixes of lint, the present form of old sections, the layout of trees. What it cannot is
 // in the plan's list of what is left.
 func (a *Author) Improve(ctx context.Context, name string, terms Terms) (Outcome, error) {
+	return a.ImproveWith(ctx, name, Wanted{}, terms)
+}
+
+// Wanted are parts of [Author.ImproveWith] that a person asks for.
+type Wanted struct {
+	Layout    bool // move files of the old layout to their places
+	Contracts bool // write contracts for ops that have none
+}
+
+// ImproveWith is Improve with parts that change more than what is wrong.
+func (a *Author) ImproveWith(ctx context.Context, name string, want Wanted, terms Terms) (Outcome, error) {
 	p := &author.Plan{Op: author.Improve}
-	d, err := a.improved(name, p)
+	d, err := a.improved(name, want, p)
 	if err != nil {
 		return Outcome{}, err
 	}
 	return a.finish(ctx, p, []placed{d}, terms)
 }
 
-// improved is a draft with all that code can mend; the plan has what is left.
-func (a *Author) improved(name string, p *author.Plan) (placed, error) {
+// improved is a draft with what is wanted and all that code can mend; the plan has what is left.
+func (a *Author) improved(name string, want Wanted, p *author.Plan) (placed, error) {
 	d, err := a.draftOf(name)
 	if err != nil {
+		return d, err
+	}
+	if p.Left, err = want.make(d.Draft); err != nil {
 		return d, err
 	}
 	_, why, err := author.MigrateAgent(d.Draft)
@@ -53,6 +67,19 @@ func (a *Author) improved(name string, p *author.Plan) (placed, error) {
 		}
 	}
 	return d, nil
+}
+
+// make does what is wanted, and says what is left.
+func (w Wanted) make(d *author.Draft) (left []string, err error) {
+	if w.Layout {
+		_, left, err = author.Layout(d)
+	}
+	if w.Contracts && err == nil {
+		var more []string
+		more, err = author.Contracts(d)
+		left = append(left, more...)
+	}
+	return left, err
 }
 
 // A ScaffoldRequest asks for the frame of a skill with a tree.

@@ -262,7 +262,7 @@ func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 	case author.Scaffold:
 		d, err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
 	case author.Improve:
-		d, err = t.improved(in.Skill, p)
+		d, err = t.improved(in.Skill, Wanted{}, p)
 	case author.Convert:
 		d, err = t.converted(in.Skill, strings.TrimSpace(in.Wish), p)
 	default:

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
+	plans "github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -26,13 +28,15 @@ func authorCommand() command {
 					out, err := w.author().Scaffold(ctx, author.ScaffoldRequest{Name: name, Syntax: c.String("syntax")}, terms(c))
 					return w.showPlan(c, &out, err)
 				}},
-			{name: "improve", args: "SKILL", usage: "mend what needs no judgement, and name what does", output: author.Outcome{}, complete: "dir", flags: planFlags(),
+			{name: "improve", args: "SKILL", usage: "mend what needs no judgement, and name what does", output: author.Outcome{}, complete: "dir",
+				flags: append(planFlags(), &cli.BoolFlag{Name: "layout", Usage: "move files of the old layout to scripts, references and assets"},
+					&cli.BoolFlag{Name: "contracts", Usage: "write contracts for ops that have none"}),
 				run: func(ctx context.Context, w *world, c *cli.Context) error {
 					name, err := oneSkill(c)
 					if err != nil {
 						return err
 					}
-					out, err := w.author().Improve(ctx, name, terms(c))
+					out, err := w.author().ImproveWith(ctx, name, author.Wanted{Layout: c.Bool("layout"), Contracts: c.Bool("contracts")}, terms(c))
 					return w.showPlan(c, &out, err)
 				}},
 			{name: "apply", args: "PLAN", usage: "carry out a plan that was kept, as it was shown or not at all", output: author.Outcome{}, complete: "dir",
@@ -115,9 +119,33 @@ func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 	})
 }
 
+// movedIn are the files of a plan that moved with the same bytes: a new one with where it was, one that is gone with "".
+func movedIn(p *plans.Plan) map[string]string {
+	moved := map[string]string{}
+	for _, part := range p.Skills {
+		in := ""
+		if len(p.Skills) > 1 {
+			in = path.Base(part.Skill) + "/"
+		}
+		for _, f := range part.Files {
+			if f.From != "" {
+				moved[in+f.Path], moved[in+f.From] = in+f.From, ""
+			}
+		}
+	}
+	return moved
+}
+
 func (w *world) sayPlan(say *report.Text, out *author.Outcome, refused bool) {
+	moved := movedIn(out.Plan)
 	for i := range out.Diff {
 		f := &out.Diff[i]
+		if from, ok := moved[f.Path]; ok {
+			if from != "" {
+				say.Print("moved %s → %s", filepath.ToSlash(from), filepath.ToSlash(f.Path))
+			}
+			continue
+		}
 		say.Print("%s %s +%d -%d", f.Change, filepath.ToSlash(f.Path), f.Add, f.Remove)
 		if f.Text != "" {
 			say.Folded([]byte(report.PrintableLines(f.Text)))
