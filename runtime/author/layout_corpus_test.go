@@ -103,6 +103,9 @@ func TestLayoutOfCorpus(t *testing.T) {
 		if before, after := contents(t, d.Before()), contents(t, d.FS()); !slices.Equal(before, after) {
 			t.Errorf("%s: the files hold something else", dir)
 		}
+		if lost, err := author.Lost(d); err != nil || len(lost) > 0 {
+			t.Errorf("%s: lost %v %v", dir, lost, err)
+		}
 		again := author.Over(name, d.FS())
 		if moves, leftNow, err := author.Layout(again); err != nil || len(moves) > 0 || len(again.Changes()) > 0 || len(leftNow) > len(left) {
 			t.Errorf("%s: a second time: %v %v %v", dir, moves, leftNow, err)

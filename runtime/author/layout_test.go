@@ -53,6 +53,15 @@ func TestLayout(t *testing.T) {
 	if moved, left, err := Layout(again); err != nil || len(moved)+len(left)+len(again.Changes()) > 0 {
 		t.Errorf("a second time: %v %q %v", moved, left, err)
 	}
+	if lost, err := Lost(d); err != nil || len(lost) > 0 {
+		t.Errorf("lost: %v %v", lost, err)
+	}
+	if err := d.Put("SKILL.md", []byte(strings.Replace(string(mustRead(t, d.FS(), "SKILL.md")), "assets/policies/tone.md", "assets/constants/words.md", 1)), ""); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := Lost(d); err != nil || len(lost) != 1 || !strings.Contains(lost[0].Text, "then read policies/tone.md") {
+		t.Errorf("a path of another file: lost %v %v", lost, err)
+	}
 }
 
 // Files whose place is taken, and those to which some reference is not sure, stay, and nothing that leads to them changes.

@@ -5,6 +5,7 @@ import (
 	"index/suffixarray"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,11 +18,16 @@ import (
 const minWords = 4
 
 // Lost lists the sentences of text files that a draft has nowhere any more, each with its place. A sentence is what ends at a full stop,
-// a colon, an empty line or a list item; it is the same wherever it stands, whatever marks it up and however its lines are broken.
+// a colon, an empty line or a list item; it is the same wherever it stands, whatever marks it up and however its lines are broken. The path of
+// a file that moved to the present layout is the same, too.
 func Lost(d *Draft) ([]skill.Loss, error) {
 	changes := d.Changes()
+	places, err := placesOf(d, changes)
+	if err != nil {
+		return nil, err
+	}
 	var kept strings.Builder
-	err := fs.WalkDir(d.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(d.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() && e.Name() == ".git" {
 			if err == nil {
 				err = fs.SkipDir
@@ -33,7 +39,11 @@ func Lost(d *Draft) ([]skill.Loss, error) {
 		}
 		data, err := d.Read(name)
 		kept.WriteByte('\n')
-		words(&kept, string(data))
+		if text := string(data); places == nil {
+			words(&kept, text)
+		} else {
+			words(&kept, places.after(name, text))
+		}
 		return err
 	})
 	if err != nil {
@@ -46,7 +56,7 @@ func Lost(d *Draft) ([]skill.Loss, error) {
 			continue
 		}
 		inRules := rules(c.Path, string(c.Was))
-		for _, s := range sentences(string(c.Was)) {
+		for _, s := range places.sentences(c.Path, string(c.Was)) {
 			if index == nil {
 				index = suffixarray.New([]byte(kept.String()))
 			}
@@ -100,10 +110,15 @@ func isText(name string) bool {
 type sentence struct {
 	line        int
 	words, text string
+	count       int // of words
 }
 
 // sentences are those of a text that are long enough.
-func sentences(text string) (out []sentence) {
+func sentences(text string) []sentence {
+	return slices.DeleteFunc(allSentences(text), func(s sentence) bool { return s.count < minWords })
+}
+
+func allSentences(text string) (out []sentence) {
 	line, from, start := 1, 0, 1
 	front := 0 // end of the frontmatter, whose lines are each by themselves
 	if strings.HasPrefix(text, "---") {
@@ -112,9 +127,9 @@ func sentences(text string) (out []sentence) {
 	flush := func(to int) {
 		part := text[from:to]
 		var b strings.Builder
-		if n := words(&b, part); n >= minWords {
+		if n := words(&b, part); n > 0 {
 			lead := len(part) - len(strings.TrimLeft(part, " \t\r\n"))
-			out = append(out, sentence{start + strings.Count(part[:lead], "\n"), strings.TrimSpace(b.String()), strings.Join(strings.Fields(part), " ")})
+			out = append(out, sentence{start + strings.Count(part[:lead], "\n"), strings.TrimSpace(b.String()), strings.Join(strings.Fields(part), " "), n})
 		}
 		from, start = to, line
 	}
