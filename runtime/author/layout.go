@@ -37,12 +37,16 @@ func Layout(d *Draft) (moved []Move, left []string, err error) {
 	if err != nil || s.Tree == nil {
 		return nil, nil, nil // lint says why
 	}
-	r := &relocation{draft: d, skill: s, to: map[string]string{}, stays: map[string]string{}, files: map[string]string{}, dirs: map[string]bool{}, doubts: map[string]string{}, folded: map[string]string{}, fixes: map[string][]refersTo{}}
+	r := &relocation{draft: d, skill: s, files: map[string]string{}, dirs: map[string]bool{}, folded: map[string]string{},
+		to: map[string]string{}, stems: map[string]bool{}, stays: map[string]string{}, doubts: map[string]string{}, fixes: map[string][]refersTo{}}
 	if err := r.look(); err != nil {
 		return nil, nil, err
 	}
 	if r.place(); len(r.to) == 0 {
 		return nil, r.reasons(), nil
+	}
+	for name := range r.to {
+		r.stems[strings.TrimSuffix(name, path.Ext(name))] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.files)) {
 		r.search(name)
@@ -98,6 +102,7 @@ type relocation struct {
 	folded map[string]string // every entry by its folded path
 
 	to     map[string]string // the present path of each file that may move
+	stems  map[string]bool   // of these paths, without the extension
 	stays  map[string]string // why one does not, for those of the old layout
 	doubts map[string]string // by the beginning of a path that is composed: where
 	fixes  map[string][]refersTo

@@ -76,6 +76,7 @@ func TestLayoutLeaves(t *testing.T) {
 		"a slot":              {"references/x.md", "Read `templates/<kind>.md`.", "templates/notes.md", "references/x.md:1 may mean it"},
 		"a longer slot":       {"references/x.md", "\nRead `templates/no{kind}.md`.", "templates/notes.md", "references/x.md:2 may mean it"},
 		"another beginning":   {"references/x.md", "Read `templates/a<kind>.md`.", "", ""},
+		"no extension":        {"references/x.md", "Fill `templates/notes`.", "templates/notes.md", "may mean it"},
 		"a folder":            {"references/x.md", "All of `templates/` is read.", "templates/notes.md", "may mean it"},
 		"a folder elsewhere":  {"references/x.md", "All of `docs/templates/` is read.", "", ""},
 		"an address":          {"references/x.md", "https://a.example/templates/", "", ""},

@@ -33,7 +33,8 @@ func (r *relocation) search(holder string) {
 			begin = "" // of every path
 		}
 		if r.doubts[begin] == "" {
-			r.doubts[begin] = diag.Clip(holder, 100) + ":" + strconv.Itoa(line(m.at)) + " may mean it, and cannot be rewritten for sure: " + diag.Clip(text[m.at:m.end], 80)
+			at := diag.Clip(holder, 100) + ":" + strconv.Itoa(line(m.at))
+			r.doubts[begin] = at + " may mean it, and cannot be rewritten for sure: " + diag.Clip(text[m.at:m.end], 80)
 		}
 	}
 	for _, m := range mentions(text) {
@@ -150,6 +151,9 @@ func (r *relocation) composed(text string, m mention) string {
 		}
 		open := strings.HasSuffix(tail, "/") || i+1 < len(steps) && r.dirs[tail] || m.goesOn(text)
 		ours := i == 0 || !sure || steps[i-1] == "." || steps[i-1] == ".." || steps[i-1] == r.draft.Name
+		if ours && r.stems[tail] && !r.dirs[tail] {
+			return tail + "." // without its extension
+		}
 		if open && ours && i+1 < len(steps) {
 			return tail
 		}
