@@ -224,10 +224,21 @@ func TestDraftMoves(t *testing.T) {
 	if info, err := fs.Stat(again.FS(), "scripts/release/run.sh"); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the script has mode %v, %v", info, err)
 	}
+	text := "The file of old remarks is kept.\n"
+	files[0] = File{Path: "run.md", Change: NewFile, Text: &text, Executable: true}
+	files[1] = File{Path: "references/old.md", Change: Deleted, Was: Sum([]byte(text))}
+	again = Over("s", sample())
+	if err := (&Part{Files: files}).Apply(again); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := FilesOf(again); err != nil || len(now) != 2 || now[0].From+now[1].From != "" {
+		t.Errorf("a file that becomes executable moved: %+v %v", now, err)
+	}
+	files[0].From, files[0].Executable = "references/old.md", false
 	for _, change := range []func(f *File){
 		func(f *File) { f.From = "SKILL.md" },
 		func(f *File) { text := "other"; f.Text = &text },
-		func(f *File) { f.Change, f.Was, f.From = Edited, Sum(nil), "" },
+		func(f *File) { f.Change, f.Was, f.From, f.Executable = Edited, Sum(nil), "", true },
 	} {
 		f := files[0]
 		change(&f)

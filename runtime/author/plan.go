@@ -123,16 +123,22 @@ func FilesOf(d *Draft) ([]File, error) {
 		}
 		out = append(out, f)
 	}
-	origins(out)
+	origins(out, d.changes)
 	return out, nil
 }
 
-// origins says of new files which deleted file held the same bytes: one of the same name first, each once. Empty files come from nowhere.
-func origins(files []File) {
-	gone := map[string][]string{}
+// origins says of new files which deleted file held the same bytes and the same executable bit: one of the same name first, each once.
+// Empty files come from nowhere.
+func origins(files []File, changes map[string]*Change) {
+	type content struct {
+		sum        string
+		executable bool
+	}
+	gone := map[content][]string{}
 	for _, f := range files {
 		if f.Change == Deleted {
-			gone[f.Was] = append(gone[f.Was], f.Path)
+			c := content{f.Was, changes[f.Path].Executable}
+			gone[c] = append(gone[c], f.Path)
 		}
 	}
 	for i := range files {
@@ -140,14 +146,14 @@ func origins(files []File) {
 		if f.Change != NewFile || *f.Text == "" {
 			continue
 		}
-		sum := Sum([]byte(*f.Text))
-		from := gone[sum]
+		c := content{Sum([]byte(*f.Text)), f.Executable}
+		from := gone[c]
 		if len(from) == 0 {
 			continue
 		}
 		n := max(slices.IndexFunc(from, func(name string) bool { return path.Base(name) == path.Base(f.Path) }), 0)
 		f.From = from[n]
-		gone[sum] = slices.Delete(from, n, n+1)
+		gone[c] = slices.Delete(from, n, n+1)
 	}
 }
 

@@ -40,6 +40,21 @@ type Outcome struct {
 // Clean reports whether no error of lint is left.
 func (o *Outcome) Clean() bool { return len(o.Plan.Lint.Errors) == 0 }
 
+// Moved are the files of the difference that moved with the same bytes: a new one with where it was, one that is gone with "". There are
+// none in a plan for several skills, whose folders can have one name.
+func (o *Outcome) Moved() map[string]string {
+	moved := map[string]string{}
+	if len(o.Plan.Skills) != 1 {
+		return moved
+	}
+	for _, f := range o.Plan.Skills[0].Files {
+		if f.From != "" {
+			moved[f.Path], moved[f.From] = f.From, ""
+		}
+	}
+	return moved
+}
+
 // A placed draft is one with its folder.
 type placed struct {
 	*author.Draft

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
@@ -159,4 +160,35 @@ func unpackSkills(t *testing.T, data, dir string) (out []string) {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestImproveWith moves a template of the old layout and gives an op its contracts, and has nothing to do a second time.
+func TestImproveWith(t *testing.T) {
+	dir := project(t)
+	a := open(t, dir)
+	for name, text := range map[string]string{
+		"SKILL.md":            strings.Replace(bareTree, "  * Mend the `text` >> summary\n", "  * Read `templates/page.md` >> page\n  * MEND << text >> summary\n", 1),
+		"references/ops.md":   "# Ops\n\n## MEND << text >> summary\n\nMend the `text`.\n",
+		"templates/page.md":   "A page.\n",
+		"templates/other.txt": "",
+	} {
+		put(t, filepath.Join(dir, "skills/report", name), text)
+	}
+	want := author.Wanted{Layout: true, Contracts: true}
+	out, err := a.ImproveWith(t.Context(), "skills/report", want, author.Terms{Write: true})
+	if err != nil || len(out.Wrote) != 1 || len(out.Plan.Losses) > 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	moved := out.Moved()
+	if from, ok := moved["templates/page.md"]; len(moved) != 2 || moved["assets/templates/page.md"] != "templates/page.md" || from != "" || !ok {
+		t.Errorf("moved %q", moved)
+	}
+	for _, name := range []string{"assets/templates/page.md", "assets/templates/other.txt", "assets/schemas/mend-input.json", "assets/schemas/mend-output.json"} {
+		if _, err := os.Stat(filepath.Join(dir, "skills/report", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if again, err := a.ImproveWith(t.Context(), "skills/report", want, author.Terms{Write: true}); err != nil || len(again.Diff) > 0 {
+		t.Errorf("a second time: %+v, %v", again.Diff, err)
+	}
 }

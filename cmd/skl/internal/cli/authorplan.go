@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
-	plans "github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -119,25 +117,8 @@ func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 	})
 }
 
-// movedIn are the files of a plan that moved with the same bytes: a new one with where it was, one that is gone with "".
-func movedIn(p *plans.Plan) map[string]string {
-	moved := map[string]string{}
-	for _, part := range p.Skills {
-		in := ""
-		if len(p.Skills) > 1 {
-			in = path.Base(part.Skill) + "/"
-		}
-		for _, f := range part.Files {
-			if f.From != "" {
-				moved[in+f.Path], moved[in+f.From] = in+f.From, ""
-			}
-		}
-	}
-	return moved
-}
-
 func (w *world) sayPlan(say *report.Text, out *author.Outcome, refused bool) {
-	moved := movedIn(out.Plan)
+	moved := out.Moved()
 	for i := range out.Diff {
 		f := &out.Diff[i]
 		if from, ok := moved[f.Path]; ok {
