@@ -82,6 +82,15 @@ func (d *Draft) Put(name string, data []byte, why string) error {
 	return d.set(name, data, why)
 }
 
+// PutExecutable is Put of a new file that can be executed. One that is there stays as it is in that.
+func (d *Draft) PutExecutable(name string, data []byte, why string) error {
+	err := d.Put(name, data, why)
+	if c := d.changes[name]; err == nil && c.Was == nil {
+		c.Executable = true
+	}
+	return err
+}
+
 // Remove takes a file away.
 func (d *Draft) Remove(name, why string) error {
 	if err := checkPath(name); err != nil {

@@ -115,7 +115,7 @@ func TestLost(t *testing.T) {
 
 func TestPlanFile(t *testing.T) {
 	d := Over("s", sample())
-	if err := errors.Join(d.Put("SKILL.md", []byte("x\n"), "why"), d.Put("assets/a.md", []byte{}, ""), d.Remove("references/old.md", "")); err != nil {
+	if err := errors.Join(d.Put("SKILL.md", []byte("x\n"), "why"), d.Put("assets/a.md", []byte{}, ""), d.Remove("references/old.md", ""), d.PutExecutable("scripts/new.sh", []byte(":\n"), "")); err != nil {
 		t.Fatal(err)
 	}
 	files, err := FilesOf(d)
@@ -131,7 +131,7 @@ func TestPlanFile(t *testing.T) {
 	if err := again.Skills[0].Apply(to); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := to.Changes(), d.Changes(); len(got) != len(want) || string(got[0].Now) != "x\n" || got[1].Now == nil || got[2].Now != nil {
+	if got, want := to.Changes(), d.Changes(); len(got) != len(want) || string(got[0].Now) != "x\n" || got[1].Now == nil || got[2].Now != nil || !got[3].Executable || got[1].Executable {
 		t.Errorf("%v instead of %v", got, want)
 	}
 	other := sample().(fstest.MapFS)
@@ -163,6 +163,7 @@ func TestPlanRefuses(t *testing.T) {
 		"twice":          {`"files":[`, `"files":[{"path":"A.md","change":"new","text":"x"},`},
 		"nothing":        {`[{"skill":"skills/s","base":"","result":"","files":[{"path":"a.md","change":"new","text":"x"}]}]`, `[]`},
 		"something more": {`"questions":[]}`, `"questions":[]} {}`},
+		"edited, mode":   {`"change":"new"`, `"change":"edited","was":"sha256:00","executable":true`},
 		"a NUL":          {`"text":"x"`, `"text":"\u0000"`},
 	} {
 		text := strings.Replace(good, change[0], change[1], 1)

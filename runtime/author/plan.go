@@ -107,7 +107,7 @@ func Sum(data []byte) string {
 func FilesOf(d *Draft) ([]File, error) {
 	out := []File{}
 	for _, c := range d.Changes() {
-		f := File{Path: c.Path, Why: c.Why, Change: NewFile}
+		f := File{Path: c.Path, Why: c.Why, Change: NewFile, Executable: c.Was == nil && c.Executable}
 		if c.Was != nil {
 			f.Change, f.Was = Edited, Sum(c.Was)
 		}
@@ -167,13 +167,13 @@ func (p *Part) Apply(d *Draft) error {
 		if (was == nil) != (f.Was == "") || was != nil && Sum(was) != f.Was {
 			return diag.New(diag.Refused, CodeChanged, "%s is not what the plan was made of", path.Join(p.Skill, f.Path)).Hint("make the plan anew")
 		}
-		if f.Text == nil {
+		switch {
+		case f.Text == nil:
 			err = d.Remove(f.Path, f.Why)
-		} else {
+		case f.Executable:
+			err = d.PutExecutable(f.Path, []byte(*f.Text), f.Why)
+		default:
 			err = d.Put(f.Path, []byte(*f.Text), f.Why)
-			if err == nil && f.Change == NewFile {
-				d.changes[f.Path].Executable = f.Executable
-			}
 		}
 		if err != nil {
 			return err
@@ -266,7 +266,7 @@ func (p *Part) wrong() string {
 			return "\"" + name + "\" is no path of a file in a skill"
 		case seen[bundle.Fold(f.Path)]:
 			return "it names " + name + " twice"
-		case !slices.Contains([]string{NewFile, Edited, Deleted}, f.Change), (f.Change == Deleted) != (f.Text == nil), (f.Change == NewFile) != (f.Was == ""):
+		case !slices.Contains([]string{NewFile, Edited, Deleted}, f.Change), (f.Change == Deleted) != (f.Text == nil), (f.Change == NewFile) != (f.Was == ""), f.Executable && f.Change != NewFile:
 			return "it does not say what is done to " + name
 		case f.Text != nil && (!utf8.ValidString(*f.Text) || strings.ContainsRune(*f.Text, 0) || len(*f.Text) > MaxFile):
 			return "the text of " + name + " is none, or too long"

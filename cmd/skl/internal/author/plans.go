@@ -237,7 +237,7 @@ func (a *Author) carry(p *placed) error {
 	}
 	var files []skillify.File
 	for _, c := range p.Changes() {
-		files = append(files, skillify.File{Path: c.Path, Data: c.Now})
+		files = append(files, skillify.File{Path: c.Path, Data: c.Now, Executable: c.Executable})
 	}
 	at, err := a.Scope.PlaceFor(filepath.Dir(p.dir))
 	if err != nil {
