@@ -19,35 +19,24 @@ const minWords = 4
 
 // Lost lists the sentences of text files that a draft has nowhere any more, each with its place. A sentence is what ends at a full stop,
 // a colon, an empty line or a list item; it is the same wherever it stands, whatever marks it up and however its lines are broken. The path of
-// a file that moved to the present layout is the same, too.
-func Lost(d *Draft) ([]skill.Loss, error) {
+// a file that moved to the present layout is the same, too. What one of the other skills has is not lost.
+func Lost(d *Draft, others ...fs.FS) ([]skill.Loss, error) {
 	changes := d.Changes()
 	places, err := placesOf(d, changes)
 	if err != nil {
 		return nil, err
 	}
 	var kept strings.Builder
-	err = fs.WalkDir(d.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() && e.Name() == ".git" {
-			if err == nil {
-				err = fs.SkipDir
+	if len(changes) > 0 {
+		for n, fsys := range append([]fs.FS{d.FS()}, others...) {
+			shown := func(_, text string) string { return text }
+			if n == 0 && places != nil {
+				shown = places.after
 			}
-			return err
+			if err := keepWords(&kept, fsys, shown); err != nil {
+				return nil, err
+			}
 		}
-		if !e.Type().IsRegular() || !isText(name) {
-			return nil
-		}
-		data, err := d.Read(name)
-		kept.WriteByte('\n')
-		if text := string(data); places == nil {
-			words(&kept, text)
-		} else {
-			words(&kept, places.after(name, text))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
 	}
 	var index *suffixarray.Index
 	losses := []skill.Loss{}
@@ -72,6 +61,25 @@ func Lost(d *Draft) ([]skill.Loss, error) {
 		}
 	}
 	return losses, nil
+}
+
+// keepWords writes the words of the text files of a skill.
+func keepWords(kept *strings.Builder, fsys fs.FS, shown func(name, text string) string) error {
+	return fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() && e.Name() == ".git" {
+			if err == nil {
+				err = fs.SkipDir
+			}
+			return err
+		}
+		if !e.Type().IsRegular() || !isText(name) {
+			return nil
+		}
+		data, err := fs.ReadFile(fsys, name)
+		kept.WriteByte('\n')
+		words(kept, shown(name, string(data)))
+		return err
+	})
 }
 
 // rules reports which lines of a text say what must or must not be done: all of a policy, and the section Rules of a skill.

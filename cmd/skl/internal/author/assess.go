@@ -1,6 +1,7 @@
 package author
 
 import (
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/runtime/author"
@@ -24,6 +26,7 @@ func (a *Author) assess(p *author.Plan, all []placed) (Outcome, error) {
 	p.Left, p.Questions = append([]string{}, p.Left...), append([]string{}, p.Questions...)
 	out := Outcome{Plan: p, Diff: []trees.FileDiff{}, Needs: []string{}, Wrote: []string{}}
 	gains := gains{added: map[string]bool{}, removed: map[string]bool{}, needs: map[string]bool{}}
+	var planned []plannedSkill
 	for i := range all {
 		d := &all[i]
 		was, now, base, result, err := treesOf(d)
@@ -34,21 +37,21 @@ func (a *Author) assess(p *author.Plan, all []placed) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		lost, err := author.Lost(d.Draft)
-		if err != nil {
-			return Outcome{}, err
-		}
 		p.Skills = append(p.Skills, author.Part{Skill: a.relative(d.dir), Base: base, Result: result, Files: files})
-		p.Losses = append(p.Losses, lost...)
 		for _, f := range trees.Diff(was, now) {
 			if len(all) > 1 {
 				f.Path = d.Name + "/" + f.Path
 			}
 			out.Diff = append(out.Diff, f)
 		}
-		a.countLint(&p.Lint, d)
-		gains.compare(was, now)
+		a.countLint(&p.Lint, d, all)
+		planned = append(planned, plannedSkill{d, sightOf(was), sightOf(now)})
 	}
+	var err error
+	if p.Losses, err = lost(planned); err != nil {
+		return Outcome{}, err
+	}
+	gains.compareAll(planned)
 	p.Permissions = author.Permissions{Added: sorted(gains.added), Removed: sorted(gains.removed)}
 	out.Needs = sorted(gains.needs)
 	return out, nil
@@ -74,9 +77,13 @@ func (a *Author) relative(dir string) string {
 	return filepath.ToSlash(dir)
 }
 
-// countLint adds what lint finds in a skill before and after.
-func (a *Author) countLint(l *author.Lint, d *placed) {
-	lint := a.linter(d.dir)
+// countLint adds what lint finds in a skill before and after. After is beside all skills of the plan.
+func (a *Author) countLint(l *author.Lint, d *placed, all []placed) {
+	beside := map[string]fs.FS{}
+	for i := range all {
+		beside[all[i].dir] = all[i].FS()
+	}
+	lint := (&form.Linter{Scope: a.Scope, Beside: beside}).Findings(d.dir, skill.LintOptions{})
 	count := func(c *author.Count, found []diag.Finding) {
 		for _, f := range found {
 			switch f.Severity {
@@ -88,7 +95,7 @@ func (a *Author) countLint(l *author.Lint, d *placed) {
 		}
 	}
 	if !d.IsNew() {
-		count(&l.Before, lint(d.Before()))
+		count(&l.Before, a.linter(d.dir)(d.Before()))
 	}
 	after := lint(d.FS())
 	count(&l.After, after)
@@ -104,8 +111,8 @@ func (a *Author) countLint(l *author.Lint, d *placed) {
 // gains are what skills may do after a change and not before, and the other way round, in the words of --accept.
 type gains struct{ added, removed, needs map[string]bool }
 
-func (g gains) compare(was, now trees.Tree) {
-	for _, c := range audit.Compare(was.Asks().Set(), now.Asks().Set()) {
+func (g gains) compare(was, now sight) {
+	for _, c := range audit.Compare(was.asks, now.asks) {
 		name := c.Permission.String()
 		switch {
 		case c.Gone:
@@ -117,22 +124,21 @@ func (g gains) compare(was, now trees.Tree) {
 			g.added[name] = true
 		}
 	}
-	before := urls(was)
-	for host := range urls(now) {
-		if !before[host] {
+	for host := range now.hosts {
+		if !was.hosts[host] {
 			g.add("url:" + host)
 		}
 	}
-	for name, f := range now {
-		if hidden(f) > hidden(was[name]) {
+	for name, n := range now.hidden {
+		if n > was.hidden[name] {
 			g.add("hidden:" + name)
 		}
 	}
 	had := map[string]int{}
-	for _, f := range was.Findings() {
+	for _, f := range was.findings {
 		had[f.Rule]++
 	}
-	for _, f := range now.Findings() {
+	for _, f := range now.findings {
 		if had[f.Rule]--; had[f.Rule] < 0 && f.Severity.AtLeast(content.Medium) {
 			g.add(f.Rule)
 		}

@@ -16,7 +16,10 @@ import (
 )
 
 // A Linter works on skills in folders of a scope.
-type Linter struct{ Scope *scope.Scope }
+type Linter struct {
+	Scope  *scope.Scope
+	Beside map[string]fs.FS // by folder: what skills there hold, or shall hold, for those that require them
+}
 
 // dirs finds the skills below the given paths; by default below skills/, the
 // canonical root, or the working directory itself.

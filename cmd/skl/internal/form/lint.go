@@ -172,7 +172,11 @@ func (l *Linter) around() finder {
 		if !ref.IsWord(name) {
 			return nil, nil // who requires it wrote a path, or nothing that a directory could be called
 		}
-		if at := filepath.Join(beside, name); scope.Exists(filepath.Join(at, skill.FileName)) {
+		at := filepath.Join(beside, name)
+		if files := l.Beside[at]; files != nil {
+			return tree.Load(files, name)
+		}
+		if scope.Exists(filepath.Join(at, skill.FileName)) {
 			return tree.Load(scope.FilesIn(at), name)
 		}
 		installed, err := listing()
