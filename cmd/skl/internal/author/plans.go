@@ -77,6 +77,11 @@ func (a *Author) skillAt(name, hint string) (string, error) {
 	if err != nil {
 		return "", diag.New(diag.Misuse, "no_such_directory", "%s is neither a folder nor an installed skill", diag.Printable(name)).Hint("%s", hint)
 	}
+	return a.inProject(dir, real, name)
+}
+
+// inProject is real, where the links of dir lead. A link of a project that leads out of it is refused.
+func (a *Author) inProject(dir, real, name string) (string, error) {
 	cwd, err := filepath.EvalSymlinks(a.Scope.Cwd)
 	if err != nil {
 		return "", err
@@ -114,23 +119,31 @@ func (a *Author) newPlace(name string) (dir string, err error) {
 	if err := skill.CheckPublishName(name); err != nil {
 		return "", diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err).Hint("names are 1-64 of a-z, 0-9 and single hyphens")
 	}
+	parent, err := a.ownSkills()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(parent, name)
+	return dir, a.free(dir)
+}
+
+// ownSkills is skills or .agents/skills if the working directory has one, else the working directory.
+func (a *Author) ownSkills() (string, error) {
 	here, err := within.Open(a.Scope.Cwd) // a folder called skills may be a link that came with a clone
 	if err != nil {
 		return "", err
 	}
 	defer here.Close()
-	dir = filepath.Join(a.Scope.Cwd, name)
 	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
 		info, err := here.Stat(filepath.Join(a.Scope.Cwd, parent))
 		if errors.Is(err, diag.Code("E_ROOT_ESCAPE")) {
 			return "", err
 		}
 		if err == nil && info.IsDir() {
-			dir = filepath.Join(a.Scope.Cwd, parent, name)
-			break
+			return filepath.Join(a.Scope.Cwd, parent), nil
 		}
 	}
-	return dir, a.free(dir)
+	return a.Scope.Cwd, nil
 }
 
 // free refuses a folder that is there.
@@ -150,6 +163,13 @@ func (a *Author) finish(ctx context.Context, p *author.Plan, all []placed, terms
 	if err := checkTerms(terms); err != nil {
 		return Outcome{}, err
 	}
+	root := ""
+	if len(all) > 1 {
+		var err error
+		if root, err = a.together(all); err != nil {
+			return Outcome{}, err
+		}
+	}
 	out, err := a.assess(p, all)
 	if err == nil {
 		err = ctx.Err()
@@ -158,21 +178,24 @@ func (a *Author) finish(ctx context.Context, p *author.Plan, all []placed, terms
 		return Outcome{}, err
 	}
 	out.Needs = slices.DeleteFunc(out.Needs, func(s string) bool { return slices.Contains(terms.Accept, s) })
-	switch {
-	case len(out.Diff) == 0:
+	if len(out.Diff) == 0 || !terms.Write && terms.File == "" {
 		return out, nil
-	case terms.File != "":
+	}
+	if root != "" {
+		if err := a.outside(root); err != nil {
+			return out, err
+		}
+	}
+	if terms.File != "" {
 		return out, a.keepPlan(&out, terms.File)
-	case !terms.Write:
-		return out, nil
 	}
 	if err := refused(&out, terms); err != nil {
 		return out, err
 	}
+	if err := a.carryAll(all); err != nil {
+		return out, err
+	}
 	for i := range all {
-		if err := a.carry(&all[i]); err != nil {
-			return out, err
-		}
 		out.Wrote = append(out.Wrote, all[i].dir)
 	}
 	return out, nil
@@ -215,12 +238,16 @@ func (a *Author) keepPlan(o *Outcome, file string) error {
 	if scope.Exists(at) {
 		return diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(at)).Hint("choose another name, or remove it")
 	}
+	text := o.Plan.Encode()
+	if _, err := author.Parse(text); err != nil { // a name that no plan may have, or too many skills
+		return err
+	}
 	to, err := a.Scope.WriterTo(filepath.Dir(at))
 	if err != nil {
 		return err
 	}
 	defer to.Close()
-	if err := to.WriteFile(at, o.Plan.Encode(), 0o600); err != nil {
+	if err := to.WriteFile(at, text, 0o600); err != nil {
 		return err
 	}
 	o.File = at

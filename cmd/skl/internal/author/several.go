@@ -1,0 +1,59 @@
+package author
+
+import (
+	"path"
+	"path/filepath"
+
+	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// together is the folder that all skills of a plan lie in. It is changed as a whole, so that all of them are written or none; skills of
+// several folders are refused.
+func (a *Author) together(all []placed) (string, error) {
+	root := filepath.Dir(all[0].dir)
+	for i := range all {
+		if filepath.Dir(all[i].dir) != root {
+			return "", diag.New(diag.Refused, author.CodePlan, "%s and %s do not lie in one folder, and what is changed together does", a.relative(all[0].dir), a.relative(all[i].dir)).
+				Hint("make a plan for the skills of one folder")
+		}
+	}
+	return root, nil
+}
+
+// outside refuses a folder that the working directory lies in, which another folder would replace.
+func (a *Author) outside(root string) error {
+	working, err := filepath.EvalSymlinks(a.Scope.WorkingDir)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(root, working); err == nil && filepath.IsLocal(rel) {
+		return diag.New(diag.Refused, "inside_folder", "%s is replaced by another folder, and the working directory lies in it", root).Hint("cd %s, where -C %s means that folder", diag.Quote(filepath.Dir(root)), diag.Quote(filepath.Base(root)))
+	}
+	return nil
+}
+
+// carryAll writes the skills of a plan, all or none.
+func (a *Author) carryAll(all []placed) error {
+	if len(all) == 1 {
+		return a.carry(&all[0])
+	}
+	root, err := a.together(all)
+	if err != nil {
+		return err
+	}
+	var changes []author.Change
+	for i := range all {
+		p := &all[i]
+		if p.IsNew() {
+			if err := a.free(p.dir); err != nil {
+				return err
+			}
+		}
+		for _, c := range p.Changes() {
+			c.Path = path.Join(filepath.Base(p.dir), c.Path)
+			changes = append(changes, c)
+		}
+	}
+	return a.Scope.EditFolder(root, changes)
+}
