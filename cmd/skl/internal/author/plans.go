@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/runtime/author/refactor"
 	"github.com/skl-project/skl/runtime/author/skillify"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -32,9 +33,10 @@ type Terms struct {
 type Outcome struct {
 	Plan  *author.Plan     `json:"plan"`
 	Diff  []trees.FileDiff `json:"diff"`
-	Needs []string         `json:"needs"`          // of its permissions, those that were not accepted
-	Wrote []string         `json:"wrote"`          // folders
-	File  string           `json:"file,omitempty"` // that the plan was written to
+	Needs []string         `json:"needs"`           // of its permissions, those that were not accepted
+	Wrote []string         `json:"wrote"`           // folders
+	File  string           `json:"file,omitempty"`  // that the plan was written to
+	Alike *refactor.Report `json:"alike,omitempty"` // what skills hold alike: candidates are what moves, or can; of a refactoring
 }
 
 // Clean reports whether no error of lint is left.

@@ -14,7 +14,7 @@ import (
 
 func authorCommand() command {
 	return command{name: "author", args: "OPERATION …", group: "Author", usage: "change skills by plans: every byte is shown before one is written",
-		example: "skl author create changelog --from 'write the changelog of a release from its commits'\nskl author modify skills/review 'ask before a file is changed'\nskl author scaffold changelog -w\nskl author improve skills/review\nskl author improve skills/review --plan review.json\nskl author apply review.json",
+		example: "skl author create changelog --from 'write the changelog of a release from its commits'\nskl author modify skills/review 'ask before a file is changed'\nskl author scaffold changelog -w\nskl author improve skills/review\nskl author improve skills/review --plan review.json\nskl author apply review.json\nskl author refactor skills --min 2\nskl author refactor --into shared-ops",
 		sub: append(authorModelCommands(), []command{
 			{name: "scaffold", args: "NAME", usage: "the frame of a skill with a tree and a file of ops", output: author.Outcome{},
 				flags: append(planFlags(), &cli.StringFlag{Name: "syntax", Usage: "`HOW` the tree is written: list or box", Value: "list"}),
@@ -37,6 +37,7 @@ func authorCommand() command {
 					out, err := w.author().ImproveWith(ctx, name, author.Wanted{Layout: c.Bool("layout"), Contracts: c.Bool("contracts")}, terms(c))
 					return w.showPlan(c, &out, err)
 				}},
+			refactorCommand(),
 			{name: "apply", args: "PLAN", usage: "carry out a plan that was kept, as it was shown or not at all", output: author.Outcome{}, complete: "dir",
 				flags: append(agreeFlags(), dryRunFlag()),
 				run: func(ctx context.Context, w *world, c *cli.Context) error {
@@ -142,17 +143,28 @@ func (w *world) sayPlan(say *report.Text, out *author.Outcome, refused bool) {
 	for _, text := range out.Plan.Questions {
 		say.Note("the model asks: %s", text)
 	}
-	for i, text := range out.Plan.Left {
-		if i == 20 {
-			say.Note("and %d more: --json has them", len(out.Plan.Left)-i)
-			break
+	for i := range out.Plan.Skills {
+		for _, f := range out.Plan.Skills[i].Files {
+			if f.Executable {
+				say.Note("can be executed: %s/%s", out.Plan.Skills[i].Skill, f.Path)
+			}
 		}
-		say.Note("left: %s", text)
 	}
+	sayLeft(say, out.Plan.Left)
 	if len(out.Needs) > 0 && !refused && len(out.Wrote) == 0 {
 		say.Hint("what it adds wants a yes: --accept %s", diag.Quote(strings.Join(out.Needs, ",")))
 	}
 	if l := out.Plan.Lint; len(out.Diff) > 0 && l.Before != l.After && out.Plan.Skills[0].Base != "" {
 		say.Note("lint: %s, %s before; %s, %s after", diag.Count(l.Before.Errors, "error"), diag.Count(l.Before.Warnings, "warning"), diag.Count(l.After.Errors, "error"), diag.Count(l.After.Warnings, "warning"))
+	}
+}
+
+func sayLeft(say *report.Text, left []string) {
+	for i, text := range left {
+		if i == 20 {
+			say.Note("and %d more: --json has them", len(left)-i)
+			break
+		}
+		say.Note("left: %s", text)
 	}
 }
