@@ -109,13 +109,21 @@ func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 				say.Print("✓ %s", w.scope.Short(dir))
 			}
 		case out.File != "":
-			say.Hint("skl author apply %s", diag.Quote(w.scope.Short(out.File)))
+			say.Hint("%s", w.applies(out.File))
 		case c.Bool("dry-run"):
 			say.Note("nothing was changed (--dry-run)")
 		default:
 			say.Hint("-w carries it out, --plan FILE keeps it for skl author apply")
 		}
 	})
+}
+
+// applies is the command that carries out a plan: from where its folders are named.
+func (w *world) applies(file string) string {
+	if rel, err := filepath.Rel(w.scope.Cwd, file); err == nil && w.scope.Cwd != w.scope.WorkingDir && filepath.IsLocal(rel) {
+		return "skl -C " + diag.Quote(w.scope.Short(w.scope.Cwd)) + " author apply " + diag.Quote(rel)
+	}
+	return "skl author apply " + diag.Quote(w.scope.Short(file))
 }
 
 func (w *world) sayPlan(say *report.Text, out *author.Outcome, refused bool) {
