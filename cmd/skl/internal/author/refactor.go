@@ -18,8 +18,11 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-// maxCompared is how many skills of one folder are compared.
-const maxCompared = 1000
+// Limits of a folder of skills that are compared, which all are in memory at once.
+const (
+	maxCompared = 1000
+	maxBytes    = 256 << 20
+)
 
 // A RefactorRequest asks for what skills of a folder hold alike.
 type RefactorRequest struct {
@@ -117,11 +120,38 @@ func (a *Author) skillsIn(name string) (folder, error) {
 	if len(out.files) > maxCompared {
 		return folder{}, diag.New(diag.Unmet, author.CodeTooLarge, "%s holds %d skills, and %d are the most that are compared", diag.Printable(name), len(out.files), maxCompared)
 	}
+	if err := fits(out.files); err != nil {
+		return folder{}, err
+	}
 	if len(out.files)+len(out.left) == 0 {
 		return folder{}, diag.New(diag.Misuse, "no_skill", "there is no skill directly below %s", diag.Printable(name)).Hint("name the folder that the folders of the skills lie in")
 	}
 	slices.Sort(out.left)
 	return out, nil
+}
+
+// fits refuses skills that are too large together.
+func fits(skills map[string]fs.FS) error {
+	left := int64(maxBytes)
+	for _, name := range slices.Sorted(maps.Keys(skills)) {
+		err := fs.WalkDir(skills[name], ".", func(_ string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return nil // why it cannot be read is found when it is
+			}
+			info, err := e.Info()
+			if err == nil {
+				left -= info.Size()
+			}
+			if left < 0 {
+				return diag.New(diag.Unmet, author.CodeTooLarge, "the skills have more than %s together, which is the most that is compared", diag.Size(maxBytes))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // extract makes drafts of what moves. The report has that as its candidates afterwards.

@@ -105,6 +105,30 @@ func TestRefactor(t *testing.T) {
 	}
 }
 
+// TestRefactorTooMuch has a folder that a clone can bring cheaply: files that are large, and skills that are many.
+func TestRefactorTooMuch(t *testing.T) {
+	dir := project(t)
+	alike(t, dir, "a", "b", "c")
+	for i := range 5 {
+		large := filepath.Join(dir, fmt.Sprintf("skills/large-%d/x.bin", i))
+		put(t, filepath.Join(filepath.Dir(large), "SKILL.md"), "---\nname: large\n---\n")
+		put(t, large, "")
+		if err := os.Truncate(large, 60<<20); err != nil {
+			t.Skip("skipped: ", err)
+		}
+	}
+	if out, err := open(t, dir).Refactor(t.Context(), author.RefactorRequest{}, author.Terms{}); !errors.Is(err, diag.Code("too_large")) || out.Plan != nil {
+		t.Errorf("300 MiB: %v", err)
+	}
+	many := project(t)
+	for i := range 1001 {
+		put(t, filepath.Join(many, fmt.Sprintf("skills/s%d/SKILL.md", i)), "")
+	}
+	if _, err := open(t, many).Refactor(t.Context(), author.RefactorRequest{}, author.Terms{}); !errors.Is(err, diag.Code("too_large")) {
+		t.Errorf("1001 skills: %v", err)
+	}
+}
+
 // A meddler is a context that does something when it is asked whether it goes on, which is after the plan is made and before it is written.
 type meddler struct {
 	context.Context

@@ -48,5 +48,5 @@ func (w *world) sayAlike(say *report.Text, out *author.Outcome) {
 		say.Warn("nothing that %d skills or more hold alike can move", n.Min)
 		return
 	}
-	say.Hint("--into NAME shows what moves to the skill NAME, which is new or one of these")
+	say.Hint("add --into NAME to see what moves to the skill NAME, which is new or one of these")
 }

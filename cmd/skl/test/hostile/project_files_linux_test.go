@@ -53,7 +53,7 @@ var made = []string{"{,**/}.skl-*", ".agents/.skl/skills/stage-*{,/**}"}
 // allCommands are those of the program, with what to run of each in a clone; NAME and PATH are as in a deed. A text that begins with a # says
 // why there is nothing to run.
 var allCommands = map[string][]string{
-	"author": {"author improve ./PATH", "author scaffold fresh"}, "digest": {"digest ./PATH"}, "audit": {"audit", "audit ./PATH"}, "pack": {"pack ./PATH -o ../evil.tar.gz --dry-run"}, "skillify": {"skillify ./PATH --dry-run", "skillify . --dry-run"}, "convert": {"convert ./PATH --to v1 --dry-run"},
+	"author": {"author improve ./PATH", "author scaffold fresh", "author refactor .agents/skills"}, "digest": {"digest ./PATH"}, "audit": {"audit", "audit ./PATH"}, "pack": {"pack ./PATH -o ../evil.tar.gz --dry-run"}, "skillify": {"skillify ./PATH --dry-run", "skillify . --dry-run"}, "convert": {"convert ./PATH --to v1 --dry-run"},
 	"publish": {"publish ./PATH acme/evil@1.0.0 --dry-run"}, "policy": {"policy show", "policy test", "policy explain NAME"}, "source": {"source list"},
 	"cache": {"cache dir", "cache gc --dry-run"}, "new": {"new fresh --dry-run"}, "expand": {"expand h000000000000000000000000"}, "test": {"test ./PATH --dry-run", "test ./PATH --allow run,external"}, "run": {"run ./PATH --allow run,filesystem,external"},
 	"runs": {"runs"}, "version": {"version"}, "schema": {"schema list"}, "enable": {"enable NAME"}, "lock": {"lock --dry-run"},
