@@ -57,6 +57,11 @@ func (o *Outcome) Moved() map[string]string {
 	return moved
 }
 
+// AllNew reports whether the plan changes no skill that is there.
+func (o *Outcome) AllNew() bool {
+	return !slices.ContainsFunc(o.Plan.Skills, func(p author.Part) bool { return p.Base != "" })
+}
+
 // A placed draft is one with its folder.
 type placed struct {
 	*author.Draft

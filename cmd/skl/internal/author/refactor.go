@@ -18,6 +18,12 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
+// DefaultMin is how many skills hold something alike before it is listed, and CodeNothing the code of a list without anything that can move.
+const (
+	DefaultMin  = refactor.DefaultMin
+	CodeNothing = refactor.CodeNothing
+)
+
 // Limits of a folder of skills that are compared, which all are in memory at once.
 const (
 	maxCompared = 1000
@@ -27,7 +33,7 @@ const (
 // A RefactorRequest asks for what skills of a folder hold alike.
 type RefactorRequest struct {
 	Root string // the folder; "" is skills or .agents/skills of the working directory
-	Min  int    // skills that have to hold something; 0 means [refactor.DefaultMin]
+	Min  int    // skills that have to hold something; 0 means [DefaultMin]
 	Into string // name of the skill that they share then, which is there or new; "" compares only
 }
 

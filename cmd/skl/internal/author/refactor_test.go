@@ -239,7 +239,10 @@ func TestPlansReach(t *testing.T) {
 			if part.Base != "" {
 				d = plans.Over(path.Base(part.Skill), scope.FilesIn(filepath.Join(dir, part.Skill)))
 			}
-			err := part.Apply(d)
+			if err := part.Apply(d); err != nil {
+				t.Fatal(err)
+			}
+			var err error
 			if _, part.Result, err = trees.ReadSum(d.FS()); part.Base != "" && err == nil {
 				_, part.Base, err = trees.ReadSum(d.Before())
 			}

@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
-	plans "github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -164,13 +162,10 @@ func (w *world) sayPlan(say *report.Text, out *author.Outcome, refused bool) {
 	if len(out.Needs) > 0 && !refused && len(out.Wrote) == 0 {
 		say.Hint("what it adds wants a yes: --accept %s", diag.Quote(strings.Join(out.Needs, ",")))
 	}
-	if l := out.Plan.Lint; len(out.Diff) > 0 && l.Before != l.After && slices.ContainsFunc(out.Plan.Skills, isThere) {
+	if l := out.Plan.Lint; len(out.Diff) > 0 && l.Before != l.After && !out.AllNew() {
 		say.Note("lint: %s, %s before; %s, %s after", diag.Count(l.Before.Errors, "error"), diag.Count(l.Before.Warnings, "warning"), diag.Count(l.After.Errors, "error"), diag.Count(l.After.Warnings, "warning"))
 	}
 }
-
-// isThere reports whether a skill of a plan is one that changes.
-func isThere(p plans.Part) bool { return p.Base != "" }
 
 func sayLeft(say *report.Text, left []string) {
 	for i, text := range left {

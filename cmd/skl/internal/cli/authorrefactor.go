@@ -8,14 +8,13 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
-	"github.com/skl-project/skl/runtime/author/refactor"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 func refactorCommand() command {
 	return command{name: "refactor", args: "[ROOT]", usage: "move ops that several skills hold alike to one that they share", output: author.Outcome{}, complete: "dir",
 		flags: append(planFlags(),
-			&cli.IntFlag{Name: "min", Usage: "compare for what `N` skills hold, 2 or more", Value: refactor.DefaultMin},
+			&cli.IntFlag{Name: "min", Usage: "compare for what `N` skills hold, 2 or more", Value: author.DefaultMin},
 			&cli.StringFlag{Name: "into", Usage: "move it to the skill `NAME`, which is new or one of these; without it what is alike is listed"}),
 		run: runRefactor}
 }
@@ -31,7 +30,7 @@ func runRefactor(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil || len(out.Plan.Skills) > 0 {
 		return w.showPlan(c, &out, err)
 	}
-	return w.verdict(out, len(out.Alike.Candidates) > 0, refactor.CodeNothing, func(say *report.Text) { w.sayAlike(say, &out) })
+	return w.verdict(out, len(out.Alike.Candidates) > 0, author.CodeNothing, func(say *report.Text) { w.sayAlike(say, &out) })
 }
 
 // sayAlike lists what could move.
