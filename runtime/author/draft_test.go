@@ -111,6 +111,10 @@ func TestLost(t *testing.T) {
 	if len(lost) > 1 && lost[1].From != "SKILL.md:13" {
 		t.Errorf("the rule was at %s", lost[1].From)
 	}
+	other := TextOf(fstest.MapFS{"references/all.md": {Data: mustRead(t, d.Before(), "SKILL.md")}})
+	if lost, err := Lost(d, other, TextOf(fstest.MapFS{})); err != nil || len(lost) != 1 || lost[0].From != "references/old.md:1" {
+		t.Errorf("what another skill says is lost: %v %v", lost, err)
+	}
 }
 
 func TestPlanFile(t *testing.T) {

@@ -19,26 +19,18 @@ const minWords = 4
 
 // Lost lists the sentences of text files that a draft has nowhere any more, each with its place. A sentence is what ends at a full stop,
 // a colon, an empty line or a list item; it is the same wherever it stands, whatever marks it up and however its lines are broken. The path of
-// a file that moved to the present layout is the same, too. What one of the other skills has is not lost.
-func Lost(d *Draft, others ...fs.FS) ([]skill.Loss, error) {
+// a file that moved to the present layout is the same, too. What one of the others has is not lost; the last is looked into first.
+func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 	changes := d.Changes()
 	places, err := placesOf(d, changes)
 	if err != nil {
 		return nil, err
 	}
-	var kept strings.Builder
-	if len(changes) > 0 {
-		for n, fsys := range append([]fs.FS{d.FS()}, others...) {
-			shown := func(_, text string) string { return text }
-			if n == 0 && places != nil {
-				shown = places.after
-			}
-			if err := keepWords(&kept, fsys, shown); err != nil {
-				return nil, err
-			}
-		}
+	own := TextOf(d.FS())
+	if places != nil {
+		own.shown = places.after
 	}
-	var index *suffixarray.Index
+	kept := append(slices.Clone(others), own)
 	losses := []skill.Loss{}
 	for _, c := range changes {
 		if c.Was == nil || !isText(c.Path) {
@@ -46,10 +38,9 @@ func Lost(d *Draft, others ...fs.FS) ([]skill.Loss, error) {
 		}
 		inRules := rules(c.Path, string(c.Was))
 		for _, s := range places.sentences(c.Path, string(c.Was)) {
-			if index == nil {
-				index = suffixarray.New([]byte(kept.String()))
-			}
-			if len(index.Lookup([]byte(" "+s.words+" "), 1)) > 0 {
+			if found, err := anyHolds(kept, s.words); err != nil {
+				return nil, err
+			} else if found {
 				continue
 			}
 			loss := skill.Loss{Code: skill.LossText, Field: "body", From: fmt.Sprintf("%s:%d", c.Path, s.line), Severity: diag.SeverityWarning,
@@ -61,6 +52,37 @@ func Lost(d *Draft, others ...fs.FS) ([]skill.Loss, error) {
 		}
 	}
 	return losses, nil
+}
+
+// A Text is what the text files of a skill say. They are read when the first sentence is looked for. It is not for concurrent use.
+type Text struct {
+	fsys  fs.FS
+	shown func(name, text string) string // the text as it is looked for; nil is as it is
+	index *suffixarray.Index
+}
+
+// TextOf is the text of the skill in fsys.
+func TextOf(fsys fs.FS) *Text { return &Text{fsys: fsys} }
+
+func (t *Text) holds(sentence string) (bool, error) {
+	if t.index == nil {
+		var all strings.Builder
+		if err := keepWords(&all, t.fsys, t.shown); err != nil {
+			return false, err
+		}
+		t.index = suffixarray.New([]byte(all.String()))
+	}
+	return len(t.index.Lookup([]byte(" "+sentence+" "), 1)) > 0, nil
+}
+
+// anyHolds reports whether one of all texts has a sentence.
+func anyHolds(all []*Text, sentence string) (bool, error) {
+	for _, t := range slices.Backward(all) {
+		if found, err := t.holds(sentence); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
 }
 
 // keepWords writes the words of the text files of a skill.
@@ -76,8 +98,12 @@ func keepWords(kept *strings.Builder, fsys fs.FS, shown func(name, text string) 
 			return nil
 		}
 		data, err := fs.ReadFile(fsys, name)
+		text := string(data)
+		if shown != nil {
+			text = shown(name, text)
+		}
 		kept.WriteByte('\n')
-		words(kept, shown(name, string(data)))
+		words(kept, text)
 		return err
 	})
 }

@@ -94,7 +94,7 @@ const (
 // Limits of a plan.
 const (
 	maxPlan  = 64 << 20 // bytes
-	maxParts = 256      // skills
+	MaxParts = 256      // skills
 )
 
 // Sum is how a plan names bytes.
@@ -226,8 +226,8 @@ func Parse(data []byte) (*Plan, error) {
 		return nil, bad("it is a plan of version %d, and this skl reads version 1", p.V)
 	case !slices.Contains(Operations(), p.Op):
 		return nil, bad("%q is no operation", diag.Clip(p.Op, 40))
-	case len(p.Skills) == 0 || len(p.Skills) > maxParts:
-		return nil, bad("it is a plan for %d skills; 1 to %d are possible", len(p.Skills), maxParts)
+	case len(p.Skills) == 0 || len(p.Skills) > MaxParts:
+		return nil, bad("it is a plan for %d skills; 1 to %d are possible", len(p.Skills), MaxParts)
 	}
 	seen := map[string]bool{}
 	for i := range p.Skills {

@@ -1,7 +1,6 @@
 package author
 
 import (
-	"io/fs"
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
@@ -69,11 +68,15 @@ func reach(name string, of map[string]sight) sight {
 		}
 	}
 	add(own, "")
+	has := map[audit.Permission]bool{}
+	for _, p := range own.asks {
+		has[p] = true
+	}
 	for _, other := range closure(name, of) {
 		s := of[other]
 		for _, p := range s.asks {
-			if !slices.Contains(all.asks, p) {
-				all.asks = append(all.asks, p)
+			if !has[p] {
+				has[p], all.asks = true, append(all.asks, p)
 			}
 		}
 		all.findings = append(all.findings, s.findings...)
@@ -106,15 +109,15 @@ func (g gains) compareAll(all []plannedSkill) {
 
 // lost are the sentences that no skill of a plan has any more which the one that had them could read: itself and those that it requires.
 func lost(all []plannedSkill) ([]skill.Loss, error) {
-	now, drafts := map[string]sight{}, map[string]*author.Draft{}
+	now, texts := map[string]sight{}, map[string]*author.Text{}
 	for _, s := range all {
-		now[s.Name], drafts[s.Name] = s.now, s.Draft
+		now[s.Name], texts[s.Name] = s.now, author.TextOf(s.FS())
 	}
 	out := []skill.Loss{}
 	for _, s := range all {
-		var with []fs.FS
+		var with []*author.Text
 		for _, name := range closure(s.Name, now) {
-			with = append(with, drafts[name].FS())
+			with = append(with, texts[name])
 		}
 		losses, err := author.Lost(s.Draft, with...)
 		if err != nil {

@@ -202,6 +202,56 @@ func TestRefactorAllOrNone(t *testing.T) {
 	}
 }
 
+// TestRefactorLost moves a rule to a new skill: it is lost for a skill that does not require that one.
+func TestRefactorLost(t *testing.T) {
+	const rule = "- Never send the report to anybody else.\n"
+	head := func(name, more string) string {
+		return "---\nname: " + name + "\ndescription: Sends reports. Use when a report has to be sent.\n" + more + "---\n\n## Rules\n\n"
+	}
+	for requires, want := range map[string]int{"": 1, "metadata:\n  skl-requires: fresh\n": 0} {
+		dir := project(t)
+		put(t, filepath.Join(dir, "skills/report/SKILL.md"), head("report", "")+rule)
+		now, fresh := head("report", requires), head("fresh", "")+rule
+		parts := []plans.Part{
+			{Skill: "skills/fresh", Files: []plans.File{{Path: "SKILL.md", Change: plans.NewFile, Text: &fresh}}},
+			{Skill: "skills/report", Base: "is there", Files: []plans.File{{Path: "SKILL.md", Change: plans.Edited, Was: plans.Sum([]byte(head("report", "") + rule)), Text: &now}}},
+		}
+		keep(t, dir, parts)
+		out, err := open(t, dir).Apply(t.Context(), "p.json", author.Terms{})
+		if err != nil || len(out.Plan.Losses) != want {
+			t.Errorf("%q: %v, %v", requires, out.Plan, err)
+		}
+		_, err = open(t, dir).Apply(t.Context(), "p.json", author.Terms{Write: true})
+		if errors.Is(err, diag.Code("loss_refused")) != (want > 0) {
+			t.Errorf("%q, carried out: %v", requires, err)
+		}
+	}
+}
+
+// keep writes a plan of parts to p.json, with the digests that they have. A part of a skill that is there has some Base.
+func keep(t *testing.T, dir string, parts []plans.Part) {
+	t.Helper()
+	p := plans.Plan{V: 1, Op: plans.Refactor}
+	for _, part := range parts {
+		d := plans.New(path.Base(part.Skill))
+		if part.Base != "" {
+			d = plans.Over(path.Base(part.Skill), scope.FilesIn(filepath.Join(dir, filepath.FromSlash(part.Skill))))
+		}
+		if err := part.Apply(d); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if _, part.Result, err = trees.ReadSum(d.FS()); part.Base != "" && err == nil {
+			_, part.Base, err = trees.ReadSum(d.Before())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Skills = append(p.Skills, part)
+	}
+	put(t, filepath.Join(dir, "p.json"), string(p.Encode()))
+}
+
 // TestPlansReach has plans that would hide what they add: in a new skill that another one requires then, or by a skill that has it already.
 func TestPlansReach(t *testing.T) {
 	text := func(name, requires string) string {
@@ -233,25 +283,7 @@ func TestPlansReach(t *testing.T) {
 		put(t, filepath.Join(dir, "skills/has/SKILL.md"), text("has", ""))
 		put(t, filepath.Join(dir, "skills/has/scripts/x.sh"), script)
 		put(t, filepath.Join(dir, "skills/plain/SKILL.md"), text("plain", ""))
-		p := plans.Plan{V: 1, Op: plans.Refactor}
-		for _, part := range c.parts {
-			d := plans.New("fresh")
-			if part.Base != "" {
-				d = plans.Over(path.Base(part.Skill), scope.FilesIn(filepath.Join(dir, part.Skill)))
-			}
-			if err := part.Apply(d); err != nil {
-				t.Fatal(err)
-			}
-			var err error
-			if _, part.Result, err = trees.ReadSum(d.FS()); part.Base != "" && err == nil {
-				_, part.Base, err = trees.ReadSum(d.Before())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Skills = append(p.Skills, part)
-		}
-		put(t, filepath.Join(dir, "p.json"), string(p.Encode()))
+		keep(t, dir, c.parts)
 		out, err := open(t, dir).Apply(t.Context(), "p.json", author.Terms{})
 		if err != nil || slices.Contains(out.Needs, "url:evil.example") != c.asks {
 			t.Errorf("%s: %q, %v", name, out.Needs, err)

@@ -12,6 +12,9 @@ import (
 // several folders are refused.
 func (a *Author) together(all []placed) (string, error) {
 	root := filepath.Dir(all[0].dir)
+	if len(all) > author.MaxParts {
+		return "", diag.New(diag.Unmet, author.CodeTooLarge, "%d skills would change, and %d are the most that do together", len(all), author.MaxParts)
+	}
 	for i := range all {
 		if filepath.Dir(all[i].dir) != root {
 			return "", diag.New(diag.Refused, author.CodePlan, "%s and %s do not lie in one folder, and what is changed together does", a.relative(all[0].dir), a.relative(all[i].dir)).
