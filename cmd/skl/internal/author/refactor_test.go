@@ -312,7 +312,7 @@ func TestRefactorPublished(t *testing.T) {
 		}
 	}
 	a := open(t, dir)
-	moved, changed := 0, 0
+	moved, changed, before, after := 0, 0, 0, 0
 	for root := range roots {
 		out, err := a.Refactor(t.Context(), author.RefactorRequest{Root: root, Min: 2, Into: "shared-ops"}, author.Terms{Write: true})
 		if err != nil {
@@ -321,6 +321,7 @@ func TestRefactorPublished(t *testing.T) {
 		}
 		moved += len(out.Alike.Candidates)
 		changed += len(out.Wrote)
+		before, after = before+out.Plan.Lint.Before.Errors, after+out.Plan.Lint.After.Errors
 		if l := out.Plan.Lint; l.After.Errors > l.Before.Errors {
 			t.Errorf("%s: %d errors before, %d after", root, l.Before.Errors, l.After.Errors)
 		}
@@ -334,7 +335,7 @@ func TestRefactorPublished(t *testing.T) {
 			t.Errorf("%s: a second time: %+v, %v", root, again.Alike, err)
 		}
 	}
-	t.Logf("%d folders, %d ops moved, %d skills written", len(roots), moved, changed)
+	t.Logf("%d folders, %d ops moved, %d skills written, with %d errors before and %d after", len(roots), moved, changed, before, after)
 	if moved == 0 {
 		t.Error("nothing moved")
 	}
