@@ -107,7 +107,7 @@ func Sum(data []byte) string {
 func FilesOf(d *Draft) ([]File, error) {
 	out := []File{}
 	for _, c := range d.Changes() {
-		f := File{Path: c.Path, Why: c.Why, Change: NewFile, Executable: c.Was == nil && c.Executable}
+		f := File{Path: c.Path, Why: c.Why, Change: NewFile}
 		if c.Was != nil {
 			f.Change, f.Was = Edited, Sum(c.Was)
 		}
@@ -266,7 +266,7 @@ func (p *Part) wrong() string {
 			return "\"" + name + "\" is no path of a file in a skill"
 		case seen[bundle.Fold(f.Path)]:
 			return "it names " + name + " twice"
-		case !slices.Contains([]string{NewFile, Edited, Deleted}, f.Change), (f.Change == Deleted) != (f.Text == nil), (f.Change == NewFile) != (f.Was == ""), f.Executable && f.Change != NewFile:
+		case !slices.Contains([]string{NewFile, Edited, Deleted}, f.Change), (f.Change == Deleted) != (f.Text == nil), (f.Change == NewFile) != (f.Was == ""):
 			return "it does not say what is done to " + name
 		case f.Text != nil && (!utf8.ValidString(*f.Text) || strings.ContainsRune(*f.Text, 0) || len(*f.Text) > MaxFile):
 			return "the text of " + name + " is none, or too long"

@@ -43,29 +43,38 @@ func (a *Author) Refactor(ctx context.Context, q RefactorRequest, terms Terms) (
 	if err := q.check(terms); err != nil {
 		return Outcome{}, err
 	}
-	here, err := a.skillsIn(q.Root)
+	p := &author.Plan{Op: author.Refactor}
+	all, r, err := a.refactored(q, p)
 	if err != nil {
 		return Outcome{}, err
 	}
-	r, err := refactor.Find(here.files, q.Min)
-	if err != nil {
-		return Outcome{}, err
-	}
-	var all []placed
-	if q.Into != "" && len(r.Candidates) > 0 {
-		if all, err = a.extract(here, &r, q.Into); err != nil {
-			return Outcome{}, err
-		}
-	}
-	p := &author.Plan{Op: author.Refactor, Left: append(stays(&r), here.left...)}
 	var out Outcome
 	if len(all) == 0 {
 		out, err = a.assess(p, nil)
 	} else {
 		out, err = a.finish(ctx, p, all, terms)
 	}
-	out.Alike = &r
+	out.Alike = r
 	return out, err
+}
+
+// refactored are the drafts of the skills that change, none without a name for the shared one or where nothing is alike, and what was compared.
+func (a *Author) refactored(q RefactorRequest, p *author.Plan) (all []placed, r *refactor.Report, err error) {
+	here, err := a.skillsIn(q.Root)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := refactor.Find(here.files, q.Min)
+	if err != nil {
+		return nil, nil, err
+	}
+	if q.Into != "" && len(found.Candidates) > 0 {
+		if all, err = a.extract(here, &found, q.Into); err != nil {
+			return nil, nil, err
+		}
+	}
+	p.Left = append(stays(&found), here.left...)
+	return all, &found, nil
 }
 
 // check refuses a request that makes no sense.

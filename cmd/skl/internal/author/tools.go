@@ -254,17 +254,22 @@ func (t *authoring) propose(ctx context.Context, data json.RawMessage) (string, 
 // proposal makes a plan of an operation, with the answer of a model where it needs one, and keeps it in the directory.
 func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 	p := &author.Plan{Op: in.Operation}
-	var d placed
+	all := make([]placed, 1)
 	var err error
 	switch in.Operation {
 	case author.Create, author.Modify:
-		d, err = t.answered(in, p)
+		all[0], err = t.answered(in, p)
 	case author.Scaffold:
-		d, err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
+		all[0], err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
 	case author.Improve:
-		d, err = t.improved(in.Skill, Wanted{}, p)
+		all[0], err = t.improved(in.Skill, Wanted{}, p)
 	case author.Convert:
-		d, err = t.converted(in.Skill, strings.TrimSpace(in.Wish), p)
+		all[0], err = t.converted(in.Skill, strings.TrimSpace(in.Wish), p)
+	case author.Refactor:
+		q := RefactorRequest{Into: in.Skill}
+		if err = q.check(Terms{}); err == nil {
+			all, _, err = t.refactored(q, p)
+		}
 	default:
 		return Proposal{Wrong: "this is not done by a plan here: skl " + diag.Printable(in.Operation) + " --help"}, nil
 	}
@@ -277,7 +282,7 @@ func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	return t.proposed(p, []placed{d})
+	return t.proposed(p, all)
 }
 
 // answered is the draft that the answer of a model makes.
