@@ -89,6 +89,9 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 		h.Permissions = audit.Locked(before)
 		have[s.Name] = h
 	}
+	if s.Source == "embedded" {
+		return wishes, nil // it comes with the program that asks
+	}
 	for _, c := range wanting(changes, now, false) {
 		w := Wish{Skill: s.Name, Permission: c.Permission, Lines: places(c.Places), Fresh: old.Name == ""}
 		if c.Permission == permLoadCommand {
@@ -381,7 +384,9 @@ func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill, first bo
 	to, ok := report(now)
 	from, had := report(old)
 	if ok && had {
-		out = PermissionDiff(from, to)
+		if out = PermissionDiff(from, to); now.Source == "embedded" {
+			return out, nil, true
+		}
 		return out, wanting(out, to, first), true
 	}
 	was, _ := audit.FromLock(old.Permissions)

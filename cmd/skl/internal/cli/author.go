@@ -40,7 +40,7 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 }
 
 func digestCommand() command {
-	return command{name: "digest", args: "DIR", group: "Author", usage: "print the tree digest of a folder", output: author.Digest{}, complete: "dir",
+	return command{name: "digest", args: "DIR", group: "Trust", usage: "print the tree digest of a folder", output: author.Digest{}, complete: "dir",
 		example: "skl digest skills/pdf",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			dir, err := oneFolder(c)

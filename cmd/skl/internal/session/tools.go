@@ -75,8 +75,9 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 	}
 	if !strings.HasPrefix(r.Dir, "skl:") {
 		cfg.SkillDir = r.Dir
-	} else if rs.Own != nil {
-		cfg.Own = rs.Own(r.Dir, b.Dir)
+	}
+	if rs.Own != nil {
+		cfg.Own = rs.Own(r.bundled(), b.Dir)
 	}
 	if b.Dir != "" {
 		cfg.Results = filepath.Join(b.Dir, "results")

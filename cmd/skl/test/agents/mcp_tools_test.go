@@ -124,14 +124,16 @@ func TestMCPGroups(t *testing.T) {
 	code := []string{"canopy_agent_readme", "canopy_evidence_pack", "canopy_expand", "canopy_index", "canopy_invalidate", "canopy_query", "canopy_status"}
 	skills := []string{"skill_read", "skill_search"}
 	run := []string{"skill_resume", "skill_run"}
+	author := []string{"skill_apply", "skill_look", "skill_plan"}
 	for _, tt := range []struct {
 		args []string
 		want []string
 	}{
-		{nil, slices.Concat(code, skills, run)},
+		{nil, slices.Concat(code, skills, run, author)},
 		{[]string{"--tools", "code"}, code},
 		{[]string{"--tools", "skills"}, skills},
 		{[]string{"--tools", "run"}, run},
+		{[]string{"--tools", "author"}, author},
 		{[]string{"--tools", "skills,code"}, slices.Concat(code, skills)},
 		{[]string{"--tools", "code", "--tools", "run"}, slices.Concat(code, run)},
 	} {
