@@ -13,7 +13,6 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/packages"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
-	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author/skillify"
 	"github.com/skl-project/skl/runtime/needs"
@@ -338,14 +337,4 @@ func (a *Author) keepBase(s *skillify.Skill) {
 	if err != nil && !scope.Exists(dir) {
 		a.Scope.Tell.Note("what was made is not kept for a later merge: %s", diag.Printable(err.Error()))
 	}
-}
-
-// installedCopy refuses what is not the folder of an author.
-func (a *Author) installedCopy(dir string) error {
-	root, name := filepath.Dir(dir), filepath.Base(dir)
-	if _, err := roots.ReadReceipt(root, name); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return diag.New(diag.Refused, "installed_copy", "%s is an installed copy, which the next update replaces", a.Scope.Short(dir)).
-		Hint("edit the skill where it comes from: skl info %s", diag.Quote(name)).Hint("or work on its folder in place: skl install --link DIR")
 }

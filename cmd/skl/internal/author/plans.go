@@ -68,7 +68,7 @@ type placed struct {
 	dir string // without links
 }
 
-// skillAt is the folder of a skill that a person names: a folder, or the name of one in skills or of an installed one; of one that was installed from a folder
+// skillAt is the folder of a skill that a person names: a folder, or the name of an installed one, or of one in skills; of one that was installed from a folder
 // here, the folder. A link of a project that leads out of it is refused.
 func (a *Author) skillAt(name, hint string) (string, error) {
 	dir := scope.Absolute(a.Scope.Cwd, name)
@@ -76,9 +76,9 @@ func (a *Author) skillAt(name, hint string) (string, error) {
 		dir = filepath.Dir(dir)
 	}
 	if !scope.Exists(dir) && !strings.ContainsAny(name, `/\`) {
-		if at := filepath.Join(a.Scope.Cwd, "skills", name); scope.Exists(filepath.Join(at, skill.FileName)) { // where new puts it
+		if at, err := a.installedAt(name); err == nil {
 			dir = at
-		} else if at, err := a.installedAt(name); err == nil {
+		} else if at := filepath.Join(a.Scope.Cwd, "skills", name); scope.Exists(filepath.Join(at, skill.FileName)) { // where new puts it
 			dir = at
 		}
 	}
@@ -117,7 +117,7 @@ func (a *Author) draftOf(name string) (placed, error) {
 	if !scope.Exists(filepath.Join(dir, skill.FileName)) {
 		return placed{}, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", diag.Printable(name)).Hint("skl new NAME starts a skill")
 	}
-	if err := a.installedCopy(dir); err != nil {
+	if err := a.Scope.InstalledCopy(dir); err != nil {
 		return placed{}, err
 	}
 	return placed{author.Over(filepath.Base(dir), scope.FilesIn(dir)), dir}, nil

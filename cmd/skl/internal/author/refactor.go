@@ -126,7 +126,7 @@ func (a *Author) skillsIn(name string) (folder, error) {
 		case strings.HasPrefix(e.Name(), ".") || !scope.Exists(filepath.Join(at, skill.FileName)):
 		case e.Type()&fs.ModeSymlink != 0:
 			out.left = append(out.left, diag.Printable(e.Name())+" is a link, and links are not followed")
-		case a.installedCopy(at) != nil:
+		case a.Scope.InstalledCopy(at) != nil:
 			out.left = append(out.left, diag.Printable(e.Name())+" is an installed copy, which the next update replaces")
 		default:
 			out.files[e.Name()] = scope.FilesIn(at)
@@ -174,7 +174,7 @@ func (a *Author) extract(here folder, r *refactor.Report, into string) ([]placed
 	dir := filepath.Join(here.dir, into)
 	_, there := here.files[into]
 	if !there {
-		if err := a.installedCopy(dir); err != nil {
+		if err := a.Scope.InstalledCopy(dir); err != nil {
 			return nil, err
 		}
 		if err := a.free(dir); err != nil {

@@ -64,7 +64,7 @@ func (a *Author) Renew(ctx context.Context, q RenewRequest) (Renewal, error) {
 	if err != nil {
 		return Renewal{}, err
 	}
-	if err := a.installedCopy(m.dir); err != nil {
+	if err := a.Scope.InstalledCopy(m.dir); err != nil {
 		return Renewal{}, err
 	}
 	now, err := a.compare(ctx, m, q.From, q.Version, q.Prose)

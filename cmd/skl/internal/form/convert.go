@@ -306,6 +306,10 @@ func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, wri
 		file = filepath.Join(target, skill.FileName)
 	case !write:
 		return "", nil
+	default:
+		if err := l.Scope.InstalledCopy(dir); err != nil {
+			return "", err
+		}
 	}
 	in := filepath.Dir(file)
 	d := author.Over(filepath.Base(in), scope.FilesIn(in))

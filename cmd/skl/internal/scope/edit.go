@@ -1,10 +1,14 @@
 package scope
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // EditFolder makes the changes of a draft in its folder, all or none: one file is changed where it stands, several by a copy of the folder that
@@ -49,4 +53,14 @@ func (sc *Scope) EditEach(dir string, changes []author.Change) error {
 
 func editOf(c author.Change) within.Edit {
 	return within.Edit{Path: c.Path, Was: c.Was, Now: c.Now, Executable: c.Executable}
+}
+
+// InstalledCopy refuses a folder that was installed: the next update replaces it.
+func (sc *Scope) InstalledCopy(dir string) error {
+	root, name := filepath.Dir(dir), filepath.Base(dir)
+	if _, err := roots.ReadReceipt(root, name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return diag.New(diag.Refused, "installed_copy", "%s is an installed copy, which the next update replaces", sc.Short(dir)).
+		Hint("edit the skill where it comes from: skl info %s", diag.Quote(name)).Hint("or work on its folder in place: skl install --link DIR")
 }
