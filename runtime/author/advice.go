@@ -1,10 +1,6 @@
 package author
 
-import (
-	"bytes"
-	"encoding/json"
-	"strings"
-)
+import "strings"
 
 // An Advice is a model's answer to a question about a skill. It changes nothing.
 type Advice struct {
@@ -26,11 +22,9 @@ type AdviceRow struct {
 // ParseAdvice reads an answer and holds it against the skill: each file and line that it names is there, or it is said to be new. Its error is
 // a [*Wrong].
 func ParseAdvice(answer []byte, d *Draft) (*Advice, error) {
-	var x Advice
-	dec := json.NewDecoder(bytes.NewReader(answer))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&x); err != nil {
-		return nil, wrong("the answer is not the object that was asked for: %v", err)
+	x, err := parse[Advice](answer)
+	if err != nil {
+		return nil, err
 	}
 	if len(x.Rows) == 0 && strings.TrimSpace(x.Approach) == "" {
 		return nil, wrong("the advice is empty")
@@ -58,5 +52,5 @@ func ParseAdvice(answer []byte, d *Draft) (*Advice, error) {
 		r.Line = n + 1
 	}
 	x.Approach = oneLine(x.Approach)
-	return &x, nil
+	return x, nil
 }

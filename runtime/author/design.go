@@ -1,8 +1,6 @@
 package author
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -72,15 +70,7 @@ func (f *DesignFile) Path() string {
 }
 
 // ParseDesign reads an answer. Its error is a [*Wrong].
-func ParseDesign(answer []byte) (*Design, error) {
-	var x Design
-	d := json.NewDecoder(bytes.NewReader(answer))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&x); err != nil {
-		return nil, wrong("the answer is not the object that was asked for: %v", err)
-	}
-	return &x, nil
-}
+func ParseDesign(answer []byte) (*Design, error) { return parse[Design](answer) }
 
 // Apply writes the skill of a design into a draft of a new skill. Syntax is list or box. Its error is a [*Wrong] where the answer is at fault.
 func (x *Design) Apply(d *Draft, syntax string) error {

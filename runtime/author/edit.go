@@ -52,14 +52,17 @@ func wrong(format string, args ...any) error {
 }
 
 // ParseEdits reads an answer. Its error is a [*Wrong].
-func ParseEdits(answer []byte) (*Edits, error) {
-	var e Edits
+func ParseEdits(answer []byte) (*Edits, error) { return parse[Edits](answer) }
+
+// parse reads an answer that may have no other keys.
+func parse[T any](answer []byte) (*T, error) {
+	var out T
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil {
+	if err := d.Decode(&out); err != nil {
 		return nil, wrong("the answer is not the object that was asked for: %v", err)
 	}
-	return &e, nil
+	return &out, nil
 }
 
 // Apply makes the edits in a draft. Anchors are those of the skill as it is; everything outside of the named lines keeps its bytes. Its

@@ -306,18 +306,9 @@ func (r *relocation) refused() string {
 
 // newFinding is an error or a warning of which there are more than before, nil if there is none.
 func newFinding(before, after []diag.Finding) *diag.Finding {
-	type kind struct {
-		rule     string
-		severity diag.Severity
-	}
-	had := map[kind]int{}
-	for _, f := range before {
-		had[kind{f.Rule, f.Severity}]++
-	}
-	for i, f := range after {
-		k := kind{f.Rule, f.Severity}
-		if had[k]--; had[k] < 0 && f.Severity != diag.SeverityInfo {
-			return &after[i]
+	for _, f := range diag.Gained(before, after, func(f diag.Finding) string { return f.Rule + " " + string(f.Severity) }) {
+		if f.Severity != diag.SeverityInfo {
+			return &f
 		}
 	}
 	return nil

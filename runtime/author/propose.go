@@ -3,7 +3,6 @@ package author
 import (
 	"bytes"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -22,10 +21,8 @@ func (m Mender) Settle(d *Draft) error {
 	if !d.IsNew() {
 		before = m.Lint(d.Before())
 	}
-	had := counted(before)
 	fresh := Mender{Mended: m.Mended, Lint: func(files fs.FS) []diag.Finding {
-		left := maps.Clone(had)
-		return slices.DeleteFunc(m.Lint(files), func(f diag.Finding) bool { left[f.Rule]--; return left[f.Rule] >= 0 })
+		return diag.Gained(before, m.Lint(files), func(f diag.Finding) string { return f.Rule })
 	}}
 	found, err := fresh.Mend(d)
 	if err != nil {
@@ -50,15 +47,6 @@ func (m Mender) Settle(d *Draft) error {
 		return wrong("the answer leaves every file as it is")
 	}
 	return nil
-}
-
-// counted is how often rules are found.
-func counted(found []diag.Finding) map[string]int {
-	out := map[string]int{}
-	for _, f := range found {
-		out[f.Rule]++
-	}
-	return out
 }
 
 // sameShape refuses a skill that is no tree any more, or whose trees are written otherwise.

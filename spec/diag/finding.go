@@ -51,6 +51,21 @@ func SortFindings(fs []Finding) {
 	})
 }
 
+// Gained are the findings of which there are more than before, by what key gives for them: the last ones of each.
+func Gained(before, after []Finding, key func(Finding) string) (out []Finding) {
+	had := map[string]int{}
+	for _, f := range before {
+		had[key(f)]++
+	}
+	for _, f := range after {
+		k := key(f)
+		if had[k]--; had[k] < 0 {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // Worst returns the highest severity among findings, or "" for none.
 func Worst(fs []Finding) Severity {
 	worst := Severity("")

@@ -170,22 +170,13 @@ func damage(was, now *holder, changes map[string]Change, takes bool) string {
 }
 
 // newErrors are the errors that a skill has now and had not, compared by what they say.
-func (c *comparison) newErrors(was, now *holder, after map[string]*holder) (out []diag.Finding) {
-	type saying struct{ rule, text string }
-	had := map[saying]int{}
+func (c *comparison) newErrors(was, now *holder, after map[string]*holder) []diag.Finding {
+	var before []diag.Finding
 	if was != nil {
-		for _, f := range slices.Concat(errorsOf(was.lint()), c.faultsOf(was)) {
-			had[saying{f.Rule, f.Message}]++
-		}
+		before = slices.Concat(errorsOf(was.lint()), c.faultsOf(was))
 	}
-	found := slices.Concat(now.lint(), check.CheckWith(now.tree, c.provides(now, after)))
-	for _, f := range errorsOf(found) {
-		key := saying{f.Rule, f.Message}
-		if had[key]--; had[key] < 0 {
-			out = append(out, f)
-		}
-	}
-	return out
+	found := errorsOf(slices.Concat(now.lint(), check.CheckWith(now.tree, c.provides(now, after))))
+	return diag.Gained(before, found, func(f diag.Finding) string { return f.Rule + " " + f.Message })
 }
 
 func (h *holder) lint() []diag.Finding { return skill.Lint(h.files, h.name, skill.LintOptions{}) }

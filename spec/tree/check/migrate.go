@@ -235,12 +235,8 @@ func (m *migration) differs(files []Rewrite) string {
 	case len(after.Ops) < len(m.skill.Ops) || !slices.EqualFunc(first.Outs, m.call.Outs, func(a, b tree.Target) bool { return a == b }):
 		return "its result would be bound to another name"
 	}
-	had := map[string]int{}
-	for _, f := range Check(m.skill) {
-		had[f.Rule]++
-	}
-	for _, f := range Check(after) {
-		if had[f.Rule]--; had[f.Rule] < 0 && f.Severity == diag.SeverityError {
+	for _, f := range diag.Gained(Check(m.skill), Check(after), func(f diag.Finding) string { return f.Rule }) {
+		if f.Severity == diag.SeverityError {
 			return f.Message
 		}
 	}
