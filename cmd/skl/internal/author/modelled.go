@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -33,7 +34,11 @@ func (a *Author) Create(ctx context.Context, q Run, terms Terms) (Outcome, error
 
 // Modify plans a change of a skill by the edits of a model.
 func (a *Author) Modify(ctx context.Context, q Run, terms Terms) (Outcome, error) {
-	if _, err := a.draftOf(q.Skill); err != nil {
+	d, err := a.draftOf(q.Skill)
+	if err == nil {
+		err = a.plannable(a.relative(d.dir), author.Modify)
+	}
+	if err != nil {
 		return Outcome{}, err
 	}
 	return a.planned(ctx, author.Modify, q, terms)
@@ -41,14 +46,14 @@ func (a *Author) Modify(ctx context.Context, q Run, terms Terms) (Outcome, error
 
 // planned runs the tree up to its plan, and finishes that.
 func (a *Author) planned(ctx context.Context, op string, q Run, terms Terms) (Outcome, error) {
-	if err := checkTerms(terms); err != nil {
+	if err := a.checkTerms(terms); err != nil {
 		return Outcome{}, err
 	}
 	ended, err := a.walk(ctx, op, q)
 	if err != nil {
 		return Outcome{}, err
 	}
-	p, _, err := keptPlan(a.Runs.RunDir(ended.Record.ID))
+	p, err := keptPlan(a.Runs.RunDir(ended.Record.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Outcome{}, noAnswer(&ended)
 	}
@@ -56,13 +61,9 @@ func (a *Author) planned(ctx context.Context, op string, q Run, terms Terms) (Ou
 		return Outcome{}, err
 	}
 	p.Model, p.Run = diag.Head(diag.Printable(ended.Record.Model), 100), ended.Record.ID
-	var all []placed
-	for i := range p.Skills {
-		d, err := a.applied(&p.Skills[i])
-		if err != nil {
-			return Outcome{}, err
-		}
-		all = append(all, d)
+	all, err := a.drafts(p)
+	if err != nil {
+		return Outcome{}, err
 	}
 	return a.finish(ctx, p, all, terms)
 }
@@ -78,14 +79,18 @@ func (a *Author) walk(ctx context.Context, op string, q Run) (session.Ended, err
 	}
 	q.Args, q.Request.Allow = Request(true, op, q.Skill, q.Wish), []string{session.AllowRun, "filesystem"}
 	ended, err := a.Runs.Start(ctx, r, q.Request)
-	if err != nil {
-		return ended, err
+	if e, ok := diag.Own(err); ok && e.Code == "model_none" { // which of its steps is the first is of no use to a person
+		e.Message = "skl author " + op + " needs a model: none is configured, and nobody can be asked"
+		err = e
 	}
-	return ended, nil
+	return ended, err
 }
 
 // noAnswer is the error of a run that made no plan.
 func noAnswer(ended *session.Ended) error {
+	if ended.Result.Status == run.Suspended {
+		return diag.New(diag.NeedsInput, model.CodeNoAnswer, "there is no plan yet: %s", diag.Printable(ended.Result.Message)).Hint("give it more, or leave --budget out").Hint("skl trace %s", ended.Record.ID)
+	}
 	why, _ := ended.Result.Bindings["wrong"].(string)
 	if why == "" {
 		why = ended.Result.Message

@@ -3,6 +3,7 @@ package author
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -169,29 +170,36 @@ func (a *Author) free(dir string) error {
 
 // finish makes a plan of drafts, and carries it out or keeps it as the terms say.
 func (a *Author) finish(ctx context.Context, p *author.Plan, all []placed, terms Terms) (Outcome, error) {
-	if err := checkTerms(terms); err != nil {
+	if err := a.checkTerms(terms); err != nil {
 		return Outcome{}, err
 	}
-	root := ""
 	if len(all) > 1 {
-		var err error
-		if root, err = a.together(all); err != nil {
+		if _, err := a.together(all); err != nil {
 			return Outcome{}, err
 		}
 	}
 	out, err := a.assess(p, all)
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err != nil {
+		return Outcome{}, err
+	}
+	return a.conclude(ctx, out, all, terms)
+}
+
+// conclude carries out a plan that was assessed, or keeps it, as the terms say.
+func (a *Author) conclude(ctx context.Context, out Outcome, all []placed, terms Terms) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
 		return Outcome{}, err
 	}
 	out.Needs = slices.DeleteFunc(out.Needs, func(s string) bool { return slices.Contains(terms.Accept, s) })
 	if len(out.Diff) == 0 || !terms.Write && terms.File == "" {
 		return out, nil
 	}
-	if root != "" {
-		if err := a.outside(root); err != nil {
+	if len(all) > 1 {
+		root, err := a.together(all)
+		if err == nil {
+			err = a.outside(root)
+		}
+		if err != nil {
 			return out, err
 		}
 	}
@@ -210,7 +218,8 @@ func (a *Author) finish(ctx context.Context, p *author.Plan, all []placed, terms
 	return out, nil
 }
 
-func checkTerms(terms Terms) error {
+// checkTerms refuses terms that cannot be kept, before anything else happens: a model costs.
+func (a *Author) checkTerms(terms Terms) error {
 	for _, code := range terms.Allow {
 		if !slices.Contains(skill.LossCodes(), code) {
 			return diag.New(diag.Misuse, "usage", "--allow-loss %q is not the code of a loss", code).Meant(skill.LossCodes()...)
@@ -218,6 +227,17 @@ func checkTerms(terms Terms) error {
 	}
 	if terms.Write && terms.File != "" {
 		return diag.New(diag.Misuse, "usage", "-w carries the plan out, --plan keeps it for later: choose one")
+	}
+	if at := scope.Absolute(a.Scope.Cwd, terms.File); terms.File != "" && scope.Exists(at) {
+		return diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(at)).Hint("choose another name, or remove it")
+	}
+	return nil
+}
+
+// plannable refuses a skill that no plan in a file can name.
+func (a *Author) plannable(skill, op string) error {
+	if filepath.IsAbs(filepath.FromSlash(skill)) {
+		return diag.New(diag.Misuse, author.CodePath, "%s is not below the working directory, and plans are for what is", skill).Hint("go there: skl -C DIR author %s SKILL --plan FILE", op)
 	}
 	return nil
 }
@@ -239,14 +259,11 @@ func refused(o *Outcome, terms Terms) error {
 // keepPlan writes the plan to a file that is not there.
 func (a *Author) keepPlan(o *Outcome, file string) error {
 	for _, part := range o.Plan.Skills {
-		if filepath.IsAbs(filepath.FromSlash(part.Skill)) {
-			return diag.New(diag.Misuse, author.CodePath, "%s is not below the working directory, and plans are for what is", part.Skill).Hint("go there: skl -C DIR author %s SKILL --plan FILE", o.Plan.Op)
+		if err := a.plannable(part.Skill, o.Plan.Op); err != nil {
+			return err
 		}
 	}
 	at := scope.Absolute(a.Scope.Cwd, file)
-	if scope.Exists(at) {
-		return diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(at)).Hint("choose another name, or remove it")
-	}
 	text := o.Plan.Encode()
 	if _, err := author.Parse(text); err != nil { // a name that no plan may have, or too many skills
 		return err
@@ -298,23 +315,22 @@ func (a *Author) Apply(ctx context.Context, file string, terms Terms) (Outcome, 
 	}
 	p, err := author.Parse(data)
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, fmt.Errorf("%s: %w", a.Scope.Short(at), err)
 	}
 	return a.applyPlan(ctx, p, terms)
 }
 
 // applyPlan carries out a plan that somebody wrote.
 func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Outcome, error) {
-	var all []placed
-	for i := range p.Skills {
-		d, err := a.applied(&p.Skills[i])
-		if err != nil {
-			return Outcome{}, err
-		}
-		all = append(all, d)
+	if err := a.checkTerms(terms); err != nil {
+		return Outcome{}, err
+	}
+	all, err := a.drafts(p)
+	if err != nil {
+		return Outcome{}, err
 	}
 	want := slices.Clone(p.Skills)
-	out, err := a.finish(ctx, p, all, Terms{Accept: terms.Accept, Allow: terms.Allow})
+	out, err := a.finish(ctx, p, all, Terms{Accept: terms.Accept})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -323,10 +339,19 @@ func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Ou
 			return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "%s is not what the plan was made of", diag.Printable(want[i].Skill)).Hint("make the plan anew")
 		}
 	}
-	if !terms.Write {
-		return out, nil
+	return a.conclude(ctx, out, all, terms)
+}
+
+// drafts are those that a plan makes.
+func (a *Author) drafts(p *author.Plan) (all []placed, err error) {
+	for i := range p.Skills {
+		d, err := a.applied(&p.Skills[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
 	}
-	return a.finish(ctx, out.Plan, all, terms)
+	return all, nil
 }
 
 // applied is the draft that a part of a plan makes.

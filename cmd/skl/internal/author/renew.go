@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/runtime/author/skillify"
 	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/bundle"
@@ -231,16 +232,7 @@ func (a *Author) putRenewed(m *madeSkill, now *skillify.Skill, merged *skillify.
 		_, err := a.putSkill(&skillify.Skill{Name: m.name, Origin: now.Origin, Files: m.whole(merged)}, Skillified{Path: r.Put}, false)
 		return r, err
 	}
-	at, err := a.Scope.WriterTo(filepath.Dir(m.dir)) // where the copy of the folder is made
-	if err != nil {
-		return r, err
-	}
-	defer at.Close()
-	working, err := filepath.EvalSymlinks(a.Scope.WorkingDir)
-	if err != nil {
-		return r, err
-	}
-	if err := at.Edit(m.dir, working, editsOf(m.files, merged.Files)); err != nil {
+	if err := a.Scope.EditFolder(m.dir, changesOf(m.files, merged.Files)); err != nil {
 		return r, err
 	}
 	a.keepBase(now)
@@ -248,20 +240,20 @@ func (a *Author) putRenewed(m *madeSkill, now *skillify.Skill, merged *skillify.
 	return r, nil
 }
 
-// editsOf are the edits that make one set of files of another.
-func editsOf(from, to map[string][]byte) (out []within.Edit) {
+// changesOf are those that make one set of files of another.
+func changesOf(from, to map[string][]byte) (out []author.Change) {
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		now, stays := to[name]
 		switch {
 		case !stays:
-			out = append(out, within.Edit{Path: name, Was: filled(from[name])})
+			out = append(out, author.Change{Path: name, Was: filled(from[name])})
 		case !bytes.Equal(from[name], now):
-			out = append(out, within.Edit{Path: name, Was: filled(from[name]), Now: filled(now)})
+			out = append(out, author.Change{Path: name, Was: filled(from[name]), Now: filled(now)})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		if _, ok := from[name]; !ok {
-			out = append(out, within.Edit{Path: name, Now: filled(to[name])})
+			out = append(out, author.Change{Path: name, Now: filled(to[name])})
 		}
 	}
 	return out

@@ -201,6 +201,14 @@ func (a *Author) Look(skill, file string, from int) (string, error) {
 	return text, nil
 }
 
+// named is what a tool gets, and the skill that it names.
+func (a *Author) named(data json.RawMessage) (in input, d placed, err error) {
+	if in, err = read(data); err == nil {
+		d, err = a.draftOf(in.Skill)
+	}
+	return in, d, err
+}
+
 // sentences are the findings in a skill, a line each, at most so many.
 func (a *Author) sentences(d *placed, most int) string {
 	var b strings.Builder
@@ -215,11 +223,7 @@ func (a *Author) sentences(d *placed, most int) string {
 }
 
 func (t *authoring) lint(_ context.Context, data json.RawMessage) (string, error) {
-	in, err := read(data)
-	if err != nil {
-		return "", err
-	}
-	d, err := t.draftOf(in.Skill)
+	_, d, err := t.named(data)
 	if err != nil {
 		return "", err
 	}
@@ -325,6 +329,11 @@ func (t *authoring) proposed(p *author.Plan, all []placed) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
+	for _, part := range p.Skills {
+		if err := t.plannable(part.Skill, p.Op); err != nil {
+			return Proposal{}, err
+		}
+	}
 	if len(out.Diff) == 0 {
 		return Proposal{Wrong: strings.TrimSpace("there is nothing to change\n" + strings.Join(p.Left, "\n"))}, nil
 	}
@@ -348,14 +357,16 @@ func unified(diff []trees.FileDiff) string {
 	return b.String()
 }
 
-// keptPlan is the plan of the run in dir.
-func keptPlan(dir string) (*author.Plan, []byte, error) {
+// keptPlan is the plan that is kept in dir. It is refused unless it has the digest that was shown, if one was.
+func keptPlan(dir string, shown ...string) (*author.Plan, error) {
 	data, err := within.Anywhere().ReadFile(filepath.Join(dir, planFile), maxPlanFile)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	p, err := author.Parse(data)
-	return p, data, err
+	if len(shown) > 0 && author.Sum(data) != shown[0] {
+		return nil, diag.New(diag.Refused, author.CodePlan, "the plan that is kept is not the one that was shown")
+	}
+	return author.Parse(data)
 }
 
 func (t *authoring) apply(ctx context.Context, data json.RawMessage) (string, error) {
@@ -376,12 +387,9 @@ func (t *authoring) apply(ctx context.Context, data json.RawMessage) (string, er
 
 // carryOut carries out the plan that was shown, with the losses that were shown with it.
 func (t *authoring) carryOut(ctx context.Context, digest string, accept []string) (Outcome, error) {
-	p, text, err := keptPlan(t.dir)
+	p, err := keptPlan(t.dir, digest)
 	if err != nil {
 		return Outcome{}, err
-	}
-	if author.Sum(text) != digest {
-		return Outcome{}, diag.New(diag.Refused, author.CodePlan, "the plan that is kept is not the one that was shown")
 	}
 	terms := Terms{Write: true, Accept: accept}
 	for _, loss := range p.Losses {
@@ -391,11 +399,7 @@ func (t *authoring) carryOut(ctx context.Context, digest string, accept []string
 }
 
 func (t *authoring) advice(_ context.Context, data json.RawMessage) (string, error) {
-	in, err := read(data)
-	if err != nil {
-		return "", err
-	}
-	d, err := t.draftOf(in.Skill)
+	in, d, err := t.named(data)
 	if err != nil {
 		return "", err
 	}
