@@ -1,6 +1,6 @@
 // Package tool is what the leaves, subagents and scripts of a skill can do:
-// the built-in tools, those of MCP servers that a person named, and the one
-// place where each call is allowed or denied.
+// the built-in tools, those of MCP servers that a person named, those that skl
+// gives to one skill ([Own]), and the one place where each call is allowed or denied.
 //
 //   - A call is decided for the handler that its name resolves to, never for
 //     the name: "bash", "Bash", "run_terminal_cmd" are one tool.
