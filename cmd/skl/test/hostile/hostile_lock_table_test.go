@@ -17,6 +17,7 @@ var harmless = []harmlessRow{
 	{"bare ci check verify", "", "moved", ".*", "it is a note for whoever reviews the lock: it excuses nothing, and check --base shows it"},
 	{"bare ci check verify", "", "permissions", `added \[\]`, "an empty list is what a field that is not there means"},
 	{"bare ci check verify", "pdf", "permissions", `to \["load-command"\]`, "an older skl wrote that of this release; what an update asks for is compared with files, never with the lock, and the next install writes all of it"},
+	{"ci verify", "canopy", "permissions", `emptied|removed|to \[\]`, "none of it is a command that runs at load time, and nothing is installed: the files are the locked tree; where they are installed it is refused"},
 	{"bare ci check verify", "", "generated_from", `added \{\}`, "an empty table is what a field that is not there means"},
 	{"bare ci check verify", "", "unsigned", "added false", "false is what a field that is not there means"},
 	{"bare ci check verify", "gear", "signer", ".*", "the machine knows no signer of widgets, so nobody is believed: verify says skipped, ci that it was not checked"},
