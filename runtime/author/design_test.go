@@ -49,7 +49,7 @@ func TestDesign(t *testing.T) {
 		if err := good().Apply(d, syntax); err != nil {
 			t.Fatal(err)
 		}
-		if err := (Mender{Lint: lintAll("count-words")}).Settle(d); err != nil {
+		if err := (Mender{Lint: lintAll("count-words")}).Settle(d, nil); err != nil {
 			t.Errorf("%s: %v", syntax, err)
 		}
 		s, err := tree.Load(d.FS(), "count-words")
@@ -92,7 +92,7 @@ func TestDesignRefused(t *testing.T) {
 		d := New("count-words")
 		err := x.Apply(d, "list")
 		if err == nil {
-			err = (Mender{Lint: lintAll("count-words")}).Settle(d)
+			err = (Mender{Lint: lintAll("count-words")}).Settle(d, nil)
 		}
 		if w := (*Wrong)(nil); !errors.As(err, &w) || w.Why == "" {
 			t.Errorf("%s: %v", name, err)
@@ -152,7 +152,11 @@ func FuzzAnswers(f *testing.F) {
 			if s, err := tree.Load(d.FS(), "s"); err == nil && d.IsNew() && s.Tree == nil {
 				t.Errorf("a design gives no tree: %s", answer)
 			}
-			_ = (Mender{Lint: lintAll("s")}).Settle(d) // a Wrong or none
+			shown := d.Before()
+			if d.IsNew() {
+				shown = nil
+			}
+			_ = (Mender{Lint: lintAll("s")}).Settle(d, shown) // a Wrong or none
 		}
 	})
 }

@@ -65,10 +65,13 @@ func parse[T any](answer []byte) (*T, error) {
 	return &out, nil
 }
 
-// Apply makes the edits in a draft. Anchors are those of the skill as it is; everything outside of the named lines keeps its bytes. Its
+// Empty reports whether nothing would change.
+func (e *Edits) Empty() bool { return len(e.Edits)+len(e.NewFiles)+len(e.Deleted) == 0 }
+
+// Apply makes the edits in a draft. Anchors are those of the draft as it is; everything outside of the named lines keeps its bytes. Its
 // error is a [*Wrong] where the answer is at fault.
 func (e *Edits) Apply(d *Draft) error {
-	if len(e.Edits)+len(e.NewFiles)+len(e.Deleted) == 0 {
+	if e.Empty() {
 		return wrong("the answer changes nothing; if the wish is not clear, say so in questions")
 	}
 	var files []string
@@ -80,7 +83,7 @@ func (e *Edits) Apply(d *Draft) error {
 		byFile[s.File] = append(byFile[s.File], s)
 	}
 	for _, file := range files {
-		was, err := d.was(file)
+		was, err := d.now(file)
 		if err != nil {
 			return asWrong(err)
 		}
@@ -101,7 +104,7 @@ func (e *Edits) Apply(d *Draft) error {
 			return wrong("there are two new files %s", f.Path)
 		}
 		seen[f.Path] = true
-		if was, err := d.was(f.Path); err != nil || was != nil {
+		if was, err := d.now(f.Path); err != nil || was != nil {
 			if err == nil {
 				err = wrong("%s is there; change its lines", f.Path)
 			}

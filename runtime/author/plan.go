@@ -191,6 +191,14 @@ func (d *Draft) was(name string) ([]byte, error) {
 	return data, err
 }
 
+// now is a regular file as the draft has it, nil if nothing is there.
+func (d *Draft) now(name string) ([]byte, error) {
+	if c := d.changes[name]; c != nil {
+		return c.Now, nil
+	}
+	return d.was(name)
+}
+
 // Encode is the plan as a file.
 func (p *Plan) Encode() []byte {
 	var b bytes.Buffer

@@ -16,10 +16,11 @@ const maxNamed = 5
 
 // Settle makes a draft that a model changed fit to be proposed: it adds what lint would miss, lays out what was laid out before, and refuses
 // what breaks the skill: a [*Wrong] for the model. Files that the model did not change keep their bytes, but for features that are listed.
-func (m Mender) Settle(d *Draft) error {
+// The skill that the model was shown is in shown; nil for a new one.
+func (m Mender) Settle(d *Draft, shown fs.FS) error {
 	var before []diag.Finding
-	if !d.IsNew() {
-		before = m.Lint(d.Before())
+	if shown != nil {
+		before = m.Lint(shown)
 	}
 	fresh := Mender{Mended: m.Mended, Lint: func(files fs.FS) []diag.Finding {
 		return diag.Gained(before, m.Lint(files), func(f diag.Finding) string { return f.Rule })
@@ -28,7 +29,7 @@ func (m Mender) Settle(d *Draft) error {
 	if err != nil {
 		return err
 	}
-	if err := sameShape(d); err != nil {
+	if err := sameShape(d, shown); err != nil {
 		return err
 	}
 	if err := formatAsBefore(d); err != nil {
@@ -50,11 +51,11 @@ func (m Mender) Settle(d *Draft) error {
 }
 
 // sameShape refuses a skill that is no tree any more, or whose trees are written otherwise.
-func sameShape(d *Draft) error {
-	if d.IsNew() {
+func sameShape(d *Draft, shown fs.FS) error {
+	if shown == nil {
 		return nil
 	}
-	was, err := tree.Load(d.Before(), d.Name)
+	was, err := tree.Load(shown, d.Name)
 	if err != nil {
 		return nil // it was broken
 	}

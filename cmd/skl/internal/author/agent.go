@@ -17,8 +17,9 @@ import (
 
 // An AgentRequest is what an agent wants done to a skill. It wrote the answer itself, as a model would for [Author.Modify] or [Author.Create].
 type AgentRequest struct {
-	Operation string // create, modify, scaffold, improve
+	Operation string // create, modify, scaffold, improve, convert
 	Skill     string
+	Wish      string          // of a conversion, the form
 	Answer    json.RawMessage // edits or a design; nil for what code does
 }
 
@@ -38,7 +39,7 @@ func (a *Author) Propose(ctx context.Context, q AgentRequest) (Kept, error) {
 	}
 	defer anywhere.RemoveAll(temp)
 	t := &authoring{a, temp, ""}
-	out, err := t.proposal(ctx, input{Operation: q.Operation, Skill: q.Skill, Answer: q.Answer})
+	out, err := t.proposal(ctx, input{Operation: q.Operation, Skill: q.Skill, Wish: q.Wish, Answer: q.Answer})
 	if err != nil || out.Wrong != "" {
 		return Kept{Proposal: out}, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Improve plans what code can mend in a skill: the fixes of lint, the present form of old sections, the layout of trees. What it cannot is
-// in the plan's list of what is left.
+// in the plan's list of what is left, and for [Author.ImproveByModel].
 func (a *Author) Improve(ctx context.Context, name string, terms Terms) (Outcome, error) {
 	return a.ImproveWith(ctx, name, Wanted{}, terms)
 }
@@ -42,9 +42,14 @@ func (a *Author) improved(name string, want Wanted, p *author.Plan) (placed, err
 	if p.Left, err = want.make(d.Draft); err != nil {
 		return d, err
 	}
+	return d, a.mend(&d, p)
+}
+
+// mend does what code can to a draft, and adds to the plan what is left.
+func (a *Author) mend(d *placed, p *author.Plan) error {
 	_, why, err := author.MigrateAgent(d.Draft)
 	if err != nil {
-		return d, err
+		return err
 	}
 	if why != "" {
 		p.Left = append(p.Left, why)
@@ -52,11 +57,11 @@ func (a *Author) improved(name string, want Wanted, p *author.Plan) (placed, err
 	lint := a.linter(d.dir)
 	found, err := author.Mender{Lint: lint}.Mend(d.Draft)
 	if err != nil {
-		return d, err
+		return err
 	}
 	changed, err := author.Format(d.Draft)
 	if err != nil {
-		return d, err
+		return err
 	}
 	if changed {
 		found = lint(d.FS())
@@ -66,7 +71,7 @@ func (a *Author) improved(name string, want Wanted, p *author.Plan) (placed, err
 			p.Left = append(p.Left, diag.Printable(f.Sentence()+" ["+f.Rule+"]"))
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // make does what is wanted, and says what is left.

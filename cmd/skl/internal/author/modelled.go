@@ -35,13 +35,51 @@ func (a *Author) Create(ctx context.Context, q Run, terms Terms) (Outcome, error
 // Modify plans a change of a skill by the edits of a model.
 func (a *Author) Modify(ctx context.Context, q Run, terms Terms) (Outcome, error) {
 	d, err := a.draftOf(q.Skill)
-	if err == nil {
-		err = a.plannable(a.relative(d.dir), author.Modify)
-	}
 	if err != nil {
 		return Outcome{}, err
 	}
-	return a.planned(ctx, author.Modify, q, terms)
+	return a.plannedOn(ctx, author.Modify, &d, q, terms)
+}
+
+// Wishes of operations that begin with what code does.
+const (
+	wishImprove = "mend what is left, and nothing else"
+	wishConvert = ", then write what its steps say in words as nodes: conditions, choices, loops, questions and ends. Keep every sentence"
+)
+
+// ImproveByModel is Improve, and a model mends what is left. Where nothing is, none is asked.
+func (a *Author) ImproveByModel(ctx context.Context, q Run, terms Terms) (Outcome, error) {
+	p := &author.Plan{Op: author.Improve}
+	d, err := a.improved(q.Skill, Wanted{}, p)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if len(p.Left) == 0 {
+		return a.finish(ctx, p, []placed{d}, terms)
+	}
+	q.Wish = wishImprove
+	return a.plannedOn(ctx, author.Improve, &d, q, terms)
+}
+
+// ConvertByModel is Convert to a tree, and a model makes nodes of what is left in words.
+func (a *Author) ConvertByModel(ctx context.Context, q Run, to string, terms Terms) (Outcome, error) {
+	if to != "tree" {
+		return Outcome{}, diag.New(diag.Misuse, "usage", "a model helps with --to tree; to %s code converts alone", diag.Quote(to))
+	}
+	d, err := a.converted(q.Skill, to, &author.Plan{Op: author.Convert})
+	if err != nil {
+		return Outcome{}, err
+	}
+	q.Wish = to + wishConvert
+	return a.plannedOn(ctx, author.Convert, &d, q, terms)
+}
+
+// plannedOn is planned for a skill that is there.
+func (a *Author) plannedOn(ctx context.Context, op string, d *placed, q Run, terms Terms) (Outcome, error) {
+	if err := a.plannable(a.relative(d.dir), op); err != nil {
+		return Outcome{}, err
+	}
+	return a.planned(ctx, op, q, terms)
 }
 
 // planned runs the tree up to its plan, and finishes that.

@@ -72,11 +72,17 @@ func value(v any) modeltest.Turn {
 // helpful adds a sentence behind the last line of SKILL.md that is a sentence or an item, outside of a section that has a form.
 func helpful(r modeltest.Recorded) modeltest.Turn {
 	lines := material(r)["SKILL.md"]
-	last, at := "", ""
+	last, at, heading := "", "", ""
 	for _, line := range lines {
-		anchor, text, _ := strings.Cut(line, "|")
+		anchor, text, whole := strings.Cut(line, "|")
 		if text != "" {
 			last, at = text, anchor
+		}
+		if strings.HasPrefix(text, "## ") {
+			heading = anchor
+		}
+		if !whole { // more lines follow, which are not shown: what is there last may be the middle of a sentence
+			return value(edits(map[string]string{"file": "SKILL.md", "how": "before", "from": heading, "to": "", "text": "Write down afterwards what was done.\n\n", "why": "asked for"}))
 		}
 		if text == "## Rules" {
 			return value(edits(map[string]string{"file": "SKILL.md", "how": "after", "from": anchor, "to": "", "text": "\n- Write down afterwards what was done.", "why": "asked for"}))
@@ -281,12 +287,13 @@ func TestAgents(t *testing.T) {
 	file := filepath.Join(dir, "skills", "report", "SKILL.md")
 	put(t, file, bareTree)
 	a, _ := modelled(t, dir, func(modeltest.Recorded) modeltest.Turn { return modeltest.Turn{Status: 400} })
-	text, err := a.Look("skills/report", "", 1)
+	view, err := a.Look(author.Looking{Skill: "skills/report", From: 1})
+	text := view.Material
 	if err != nil || !strings.Contains(text, "|- Change nothing else.") || !strings.Contains(text, "=== findings of lint") {
 		t.Fatalf("%s, %v", text, err)
 	}
-	if part, err := a.Look("skills/report", "SKILL.md", 13); err != nil || strings.Contains(part, "|name:") || !strings.Contains(part, "Change nothing else") {
-		t.Errorf("%s, %v", part, err)
+	if part, err := a.Look(author.Looking{Skill: "skills/report", File: "SKILL.md", From: 13}); err != nil || strings.Contains(part.Material, "|name:") || !strings.Contains(part.Material, "Change nothing else") {
+		t.Errorf("%s, %v", part.Material, err)
 	}
 	anchor := ""
 	for line := range strings.Lines(text) {

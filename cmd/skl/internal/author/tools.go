@@ -50,7 +50,7 @@ func (a *Author) Tools(skill, dir string) []tool.Own {
 	return []tool.Own{
 		{Name: "skl_request", TreeOnly: true, Description: "Take a request for a change of a skill apart.", Schema: text("request"), Effect: tool.None, Do: t.request},
 		{Name: "skl_help", TreeOnly: true, Description: "What can be done with skills.", Schema: text(), Effect: tool.None, Do: t.help},
-		{Name: "skl_look", Description: "The files of a skill, each line with its anchor, and what lint finds; or one file, from a line on.", Schema: text("target_skill", "file", "from"), Effect: tool.None, Do: t.look},
+		{Name: "skl_look", Description: "The files of a skill as the operation begins with them, each line with its anchor, and what lint finds; or one file, from a line on.", Schema: text("operation", "target_skill", "wish", "file", "from"), Effect: tool.None, Do: t.look},
 		{Name: "skl_lint", Description: "What lint finds in a skill.", Schema: text("target_skill"), Effect: tool.None, Do: t.lint},
 		{Name: "skl_propose", TreeOnly: true, Description: "Make a plan of an answer. Nothing of the skill changes.", Schema: text("operation", "target_skill"), Effect: tool.None, Do: t.propose},
 		{Name: "skl_plan", TreeOnly: true, Description: "Make a plan of what code can do. Nothing of the skill changes.", Schema: text("operation", "target_skill", "wish"), Effect: tool.None, Do: t.propose},
@@ -158,9 +158,11 @@ func (t *authoring) help(context.Context, json.RawMessage) (string, error) {
 scaffold NAME           the frame of one        skl author scaffold NAME
 modify SKILL: WISH      change a skill          skl author modify SKILL WISH
 improve SKILL           mend what code can      skl author improve SKILL
+improve SKILL: WISH     and a model the rest    skl author improve SKILL --model MODEL
 advise SKILL: QUESTION  advice, no change       skl author advise SKILL QUESTION
 refactor NAME           share what is alike     skl author refactor --into NAME
 convert SKILL: FORM     a tree, or prose        skl convert SKILL --to tree
+convert SKILL: tree …   and a model the rest    skl convert SKILL --to tree --model MODEL
 validate SKILL          what lint finds         skl lint SKILL
 activate                for agents without skl  skl activate
 help                    this list`})
@@ -175,30 +177,70 @@ func (t *authoring) look(_ context.Context, data json.RawMessage) (string, error
 	if err != nil {
 		from = 1
 	}
-	text, err := t.Look(in.Skill, in.File, from)
+	out, err := t.Look(Looking{in.Operation, in.Skill, in.Wish, in.File, from})
 	if err != nil {
 		return "", err
 	}
-	return asJSON(map[string]string{"material": text})
+	return asJSON(out)
 }
 
-// Look is what a model works on: the files of a skill, each line behind its anchor, and what lint finds; or one file, from a line on.
-func (a *Author) Look(skill, file string, from int) (string, error) {
-	d, err := a.draftOf(skill)
+// Looking says what of a skill is looked at.
+type Looking struct {
+	Operation string // what comes of it; "" is modify
+	Skill     string
+	Wish      string // of a conversion, which begins with the form
+	File      string // one file, from a line on; "" is all
+	From      int
+}
+
+// A View is what a model works on.
+type View struct {
+	Material string `json:"material"` // files, each line behind its anchor, and what lint finds
+	Left     string `json:"left"`     // of an improvement, what code cannot do, a line each
+}
+
+// Look gives the files of a skill as an operation begins with them: those of an improvement and of a conversion have what code does already.
+func (a *Author) Look(q Looking) (View, error) {
+	p := &author.Plan{}
+	d, err := a.begun(q.Operation, q.Skill, q.Wish, p)
 	if err != nil {
-		return "", err
+		return View{}, err
 	}
-	if file != "" {
-		return author.Shown(d.Draft, file, from)
+	if q.File != "" {
+		text, err := author.Shown(d.Draft, q.File, q.From)
+		return View{Material: text}, err
 	}
 	text, err := author.Material(d.Draft)
 	if err != nil {
-		return "", err
+		return View{}, err
+	}
+	out := View{text, strings.Join(p.Left, "\n")}
+	if q.Operation == author.Improve {
+		out.Material += "=== left\n" + diag.Clip(out.Left, 20<<10) + "\n"
+		return out, nil
 	}
 	if found := a.sentences(&d, 30); found != "" {
-		text += "=== findings of lint\n" + found
+		out.Material += "=== findings of lint\n" + found
 	}
-	return text, nil
+	for i, loss := range p.Losses {
+		if i == 0 {
+			out.Material += "=== lost by the conversion\n"
+		}
+		out.Material += loss.Code + " " + diag.Printable(loss.String()) + "\n"
+	}
+	return out, nil
+}
+
+// begun is the draft that an operation on a skill starts from. The plan gets what is left and lost by then.
+func (a *Author) begun(op, name, wish string, p *author.Plan) (placed, error) {
+	switch op {
+	case author.Improve:
+		return a.improved(name, Wanted{}, p)
+	case author.Convert:
+		to, _, _ := strings.Cut(strings.TrimSpace(wish), " ")
+		return a.converted(name, strings.TrimRight(to, ",:;."), p)
+	}
+	return a.draftOf(name)
 }
 
 // named is what a tool gets, and the skill that it names.
@@ -261,14 +303,18 @@ func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 	all := make([]placed, 1)
 	var err error
 	switch in.Operation {
-	case author.Create, author.Modify:
-		all[0], err = t.answered(in, p)
+	case author.Create:
+		all[0], err = t.designed(in, p)
+	case author.Modify:
+		all[0], err = t.edited(in, p)
 	case author.Scaffold:
 		all[0], err = t.scaffolded(ScaffoldRequest{Name: in.Skill})
-	case author.Improve:
-		all[0], err = t.improved(in.Skill, Wanted{}, p)
-	case author.Convert:
-		all[0], err = t.converted(in.Skill, strings.TrimSpace(in.Wish), p)
+	case author.Improve, author.Convert:
+		if in.Answer == nil {
+			all[0], err = t.begun(in.Operation, in.Skill, in.Wish, p)
+		} else {
+			all[0], err = t.edited(in, p)
+		}
 	case author.Refactor:
 		q := RefactorRequest{Into: in.Skill}
 		if err = q.check(Terms{}); err == nil {
@@ -289,31 +335,46 @@ func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 	return t.proposed(p, all)
 }
 
-// answered is the draft that the answer of a model makes.
-func (a *Author) answered(in input, p *author.Plan) (d placed, err error) {
-	if in.Operation == author.Create {
-		var x *author.Design
-		if x, err = author.ParseDesign(in.Answer); err != nil {
-			return d, err
-		}
-		if d, err = a.newDraft(in.Skill); err != nil {
-			return d, err
-		}
-		p.Questions, err = x.Questions, x.Apply(d.Draft, "list")
-	} else {
-		var e *author.Edits
-		if e, err = author.ParseEdits(in.Answer); err != nil {
-			return d, err
-		}
-		if d, err = a.draftOf(in.Skill); err != nil {
-			return d, err
-		}
-		p.Questions, err = e.Questions, e.Apply(d.Draft)
+// designed is the draft of a new skill that the design of a model makes.
+func (a *Author) designed(in input, p *author.Plan) (placed, error) {
+	x, err := author.ParseDesign(in.Answer)
+	if err != nil {
+		return placed{}, err
 	}
-	if err == nil {
-		err = author.Mender{Lint: a.linter(d.dir)}.Settle(d.Draft)
+	d, err := a.newDraft(in.Skill)
+	if err != nil {
+		return d, err
 	}
-	return d, err
+	p.Questions = x.Questions
+	if err := x.Apply(d.Draft, "list"); err != nil {
+		return d, err
+	}
+	return d, author.Mender{Lint: a.linter(d.dir)}.Settle(d.Draft, nil)
+}
+
+// edited is the draft that the edits of a model make of what an operation begins with. Where code did something, they can be none.
+func (a *Author) edited(in input, p *author.Plan) (placed, error) {
+	e, err := author.ParseEdits(in.Answer)
+	if err != nil {
+		return placed{}, err
+	}
+	d, err := a.begun(in.Operation, in.Skill, in.Wish, p)
+	if err != nil {
+		return d, err
+	}
+	p.Questions = e.Questions
+	if e.Empty() && len(d.Changes()) > 0 {
+		return d, nil
+	}
+	shown := d.FS()
+	if err := e.Apply(d.Draft); err != nil {
+		return d, err
+	}
+	if err := (author.Mender{Lint: a.linter(d.dir)}).Settle(d.Draft, shown); err != nil || in.Operation != author.Improve {
+		return d, err
+	}
+	p.Left = nil
+	return d, a.mend(&d, p)
 }
 
 // newDraft is a draft of a skill that is not there.

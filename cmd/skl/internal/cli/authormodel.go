@@ -28,6 +28,9 @@ func authorModelCommands() []command {
 					return err
 				}
 				wish, err := w.textOf(c.String("from"))
+				if err == nil {
+					wish, err = wished(c, wish)
+				}
 				if err != nil {
 					return err
 				}
@@ -37,13 +40,21 @@ func authorModelCommands() []command {
 			example: "skl author modify skills/review 'ask before a file is changed'",
 			flags:   modelFlags(),
 			run: func(ctx context.Context, w *world, c *cli.Context) error {
-				return w.planByModel(ctx, c, c.Args().First(), strings.Join(c.Args().Tail(), " "), w.author().Modify)
+				wish, err := wished(c, strings.Join(c.Args().Tail(), " "))
+				if err != nil {
+					return err
+				}
+				return w.planByModel(ctx, c, c.Args().First(), wish, w.author().Modify)
 			}},
 		{name: "advise", args: "SKILL QUESTION…", usage: "a model's answer to a question about a skill; nothing changes", output: author.Advised{}, complete: "dir",
 			example: "skl author advise skills/review 'why does it ask twice?'",
 			flags:   askFlags(),
 			run: func(ctx context.Context, w *world, c *cli.Context) error {
-				q, err := w.authorRun(c, c.Args().First(), strings.Join(c.Args().Tail(), " "))
+				wish, err := wished(c, strings.Join(c.Args().Tail(), " "))
+				if err != nil {
+					return err
+				}
+				q, err := w.authorRun(c, c.Args().First(), wish)
 				if err != nil {
 					return err
 				}
@@ -60,13 +71,27 @@ func askFlags() []cli.Flag {
 	}
 }
 
+// helpFlags are those of an operation of code that a model helps with where one is named.
+func helpFlags(what string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "model", Usage: "the `MODEL` that " + what + ", as for skl run; without it code works alone"},
+		&cli.StringFlag{Name: "budget", Usage: "`LIMITS` of the model, as for skl run: tokens=20000,time=2m"},
+	}
+}
+
+// modelNamed reports whether a model helps with an operation of code.
+func modelNamed(c *cli.Context) (bool, error) {
+	named := c.String("model") != "" && c.String("model") != "none"
+	if !named && c.IsSet("budget") {
+		return false, diag.New(diag.Misuse, "usage", "--budget is for a model, and none is named").Hint("--model MODEL names one")
+	}
+	return named, nil
+}
+
 func modelFlags() []cli.Flag { return append(planFlags(), askFlags()...) }
 
 // authorRun is how the tree of an operation is run.
 func (w *world) authorRun(c *cli.Context, skill, wish string) (author.Run, error) {
-	if skill == "" || strings.TrimSpace(wish) == "" {
-		return author.Run{}, diag.New(diag.Misuse, "usage", "skl %s takes %s", commandPath(c), c.Command.ArgsUsage).Hint("skl %s --help", commandPath(c))
-	}
 	q, err := w.request(c)
 	if err == nil {
 		err = w.runs.Check(q)
@@ -75,6 +100,14 @@ func (w *world) authorRun(c *cli.Context, skill, wish string) (author.Run, error
 		q.Follow, q.Hold = nil, nil
 	}
 	return author.Run{Request: q, Skill: skill, Wish: wish}, err
+}
+
+// wished is the wish of an operation that takes a skill and a wish.
+func wished(c *cli.Context, wish string) (string, error) {
+	if c.Args().First() == "" || strings.TrimSpace(wish) == "" {
+		return "", diag.New(diag.Misuse, "usage", "skl %s takes %s", commandPath(c), c.Command.ArgsUsage).Hint("skl %s --help", commandPath(c))
+	}
+	return wish, nil
 }
 
 // planByModel makes a plan by a model.

@@ -27,16 +27,9 @@ func authorCommand() command {
 					return w.showPlan(c, &out, err)
 				}},
 			{name: "improve", args: "SKILL", usage: "mend what needs no judgement, and name what does", output: author.Outcome{}, complete: "dir",
-				flags: append(planFlags(), &cli.BoolFlag{Name: "layout", Usage: "move files of the old layout to scripts, references and assets"},
-					&cli.BoolFlag{Name: "contracts", Usage: "write contracts for ops that have none"}),
-				run: func(ctx context.Context, w *world, c *cli.Context) error {
-					name, err := oneSkill(c)
-					if err != nil {
-						return err
-					}
-					out, err := w.author().ImproveWith(ctx, name, author.Wanted{Layout: c.Bool("layout"), Contracts: c.Bool("contracts")}, terms(c))
-					return w.showPlan(c, &out, err)
-				}},
+				flags: append(planFlags(), append(helpFlags("mends what code leaves"), &cli.BoolFlag{Name: "layout", Usage: "move files of the old layout to scripts, references and assets"},
+					&cli.BoolFlag{Name: "contracts", Usage: "write contracts for ops that have none"})...),
+				run: runImprove},
 			refactorCommand(),
 			{name: "apply", args: "PLAN", usage: "carry out a plan that was kept, as it was shown or not at all", output: author.Outcome{}, complete: "dir",
 				flags: append(agreeFlags(), dryRunFlag()),
@@ -50,6 +43,26 @@ func authorCommand() command {
 					return w.showPlan(c, &out, err)
 				}},
 		}...)}
+}
+
+func runImprove(ctx context.Context, w *world, c *cli.Context) error {
+	name, err := oneSkill(c)
+	if err != nil {
+		return err
+	}
+	want := author.Wanted{Layout: c.Bool("layout"), Contracts: c.Bool("contracts")}
+	byModel, err := modelNamed(c)
+	if err != nil {
+		return err
+	}
+	if !byModel {
+		out, err := w.author().ImproveWith(ctx, name, want, terms(c))
+		return w.showPlan(c, &out, err)
+	}
+	if want != (author.Wanted{}) {
+		return diag.New(diag.Misuse, "usage", "--layout and --contracts are done by code: do them first, without --model")
+	}
+	return w.planByModel(ctx, c, name, "", w.author().ImproveByModel)
 }
 
 // oneSkill is the one argument of operations on a skill.
@@ -97,6 +110,9 @@ func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 	}
 	return w.verdict(*out, out.Clean(), "lint_errors", func(say *report.Text) {
 		w.sayPlan(say, out, false)
+		if len(out.Plan.Left) > 0 && out.Plan.Model == "" && c.Command.Name == "improve" {
+			say.Hint("--model MODEL has a model mend what is left")
+		}
 		at := "DIR"
 		if len(out.Plan.Skills) == 1 {
 			at = out.Plan.Skills[0].Skill

@@ -82,12 +82,12 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 // offerAuthor is what the tools for changes of skills need; each call has a scope of its own.
 func (w *world) offerAuthor(c *cli.Context) mcp.Authoring {
 	out := mcp.Authoring{
-		Look: func(skill, file string, from int) (string, error) {
+		Look: func(q author.Looking) (author.View, error) {
 			own, err := newWorld(w.env, w.ui, c)
 			if err != nil {
-				return "", err
+				return author.View{}, err
 			}
-			return own.author().Look(skill, file, from)
+			return own.author().Look(q)
 		},
 		Propose: func(ctx context.Context, q author.AgentRequest) (author.Kept, error) {
 			own, err := newWorld(w.env, w.ui, c)
