@@ -121,6 +121,11 @@ func Loop(ctx context.Context, r Request, next func(context.Context, Said) (Turn
 		if repairs--; repairs < 0 {
 			return Reply{Model: reply.Model, Usage: reply.Usage}, badAnswer(reply.Model, r, wrong)
 		}
+		if r.Again != nil {
+			if err := r.Again(reply.Usage); err != nil {
+				return Reply{Model: reply.Model, Usage: reply.Usage}, err
+			}
+		}
 		said = Said{Note: complaint(wrong), Last: said.Last || used+1 >= turns}
 	}
 }

@@ -62,6 +62,8 @@ type Request struct {
 	// It does not make a call once its context has ended, but is told of it.
 	// It may be called concurrently. It is nil when Tools is empty.
 	Call func(ctx context.Context, name string, input json.RawMessage) ToolResult
+	// Again is asked before an answer that does not fit is asked for again, with what was spent so far; its error ends the request. Nil never.
+	Again func(Usage) error
 	// Turned hears of each turn that calls tools, before they run; nil is nobody. A model that does not see its turns says nothing.
 	Turned func(Turned)
 

@@ -101,6 +101,13 @@ func (q request) live(ctx context.Context) (reply, error) {
 	if len(q.Tools) > 0 {
 		q.Call, q.Turned = calls.call, calls.turned
 	}
+	q.Again = func(spent model.Usage) error {
+		err := s.budget.left(spent)
+		if err != nil {
+			wait(err)
+		}
+		return err
+	}
 	got, err := s.r.Model.Fill(ctx, q.Request)
 	return q.answer(ctx, calls, got, err)
 }
