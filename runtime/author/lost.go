@@ -19,7 +19,8 @@ const minWords = 4
 
 // Lost lists the sentences of text files that a draft has nowhere any more, each with its place. A sentence is what ends at a full stop,
 // a colon, an empty line or a list item; it is the same wherever it stands, whatever marks it up and however its lines are broken. The path of
-// a file that moved to the present layout is the same, too. What one of the others has is not lost; the last is looked into first.
+// a file that moved to the present layout is the same, too. Of a tree, it also lists nodes by which it waits, chooses or ends, in however few
+// words. What one of the others has is not lost; the last is looked into first.
 func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 	changes := d.Changes()
 	places, err := placesOf(d, changes)
@@ -31,7 +32,11 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		own.shown = places.after
 	}
 	kept := append(slices.Clone(others), own)
-	losses := []skill.Loss{}
+	losses := lostGates(d, others)
+	listed := map[string]bool{}
+	for _, l := range losses {
+		listed[l.From] = true
+	}
 	for _, c := range changes {
 		if c.Was == nil || !isText(c.Path) {
 			continue
@@ -40,7 +45,7 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		for _, s := range places.sentences(c.Path, string(c.Was)) {
 			if found, err := anyHolds(kept, s.words); err != nil {
 				return nil, err
-			} else if found {
+			} else if found || listed[fmt.Sprintf("%s:%d", c.Path, s.line)] {
 				continue
 			}
 			loss := skill.Loss{Code: skill.LossText, Field: "body", From: fmt.Sprintf("%s:%d", c.Path, s.line), Severity: diag.SeverityWarning,

@@ -47,13 +47,14 @@ func (a *Author) assess(p *author.Plan, all []placed) (Outcome, error) {
 		a.countLint(&p.Lint, d, all)
 		planned = append(planned, plannedSkill{d, sightOf(was), sightOf(now)})
 	}
-	var err error
-	if p.Losses, err = lost(planned); err != nil {
+	losses, err := lost(planned)
+	if err != nil {
 		return Outcome{}, err
 	}
+	p.Losses = append(p.Losses, losses...)
 	gains.compareAll(planned)
 	p.Permissions = author.Permissions{Added: sorted(gains.added), Removed: sorted(gains.removed)}
-	out.Needs = sorted(gains.needs)
+	out.Needs, out.OK = sorted(gains.needs), out.Clean()
 	return out, nil
 }
 

@@ -1,0 +1,92 @@
+package author
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// A gate is a node at which a tree waits, shows what it would do, ends, or chooses: without it more happens than before.
+type gate struct {
+	kind tree.Kind
+	text string // in words, with its options
+}
+
+// gatesOf are those of all trees of the skill in fsys, in order; nil of one that has none or cannot be read.
+func gatesOf(fsys fs.FS, name string) (nodes []*tree.Node) {
+	s, err := tree.Load(fsys, name)
+	if err != nil || s.Tree == nil {
+		return nil
+	}
+	collect := func(n *tree.Node) bool {
+		switch n.Kind {
+		case tree.Ask, tree.ShowPlan, tree.End, tree.If, tree.ElseIf:
+			nodes = append(nodes, n)
+		}
+		return true
+	}
+	tree.Walk(s.Tree.Nodes, collect)
+	for _, op := range s.Ops {
+		if op.Tree != nil {
+			tree.Walk(op.Tree.Nodes, collect)
+		}
+	}
+	return nodes
+}
+
+func gateOf(n *tree.Node) gate {
+	var b strings.Builder
+	words(&b, n.Text)
+	return gate{n.Kind, strings.TrimSpace(b.String())}
+}
+
+// lostGates lists the gates of a skill that stays a tree and has them nowhere any more; others are the skills that it requires. A question, a
+// plan that is shown or an end of which there are fewer than before is the loss of a rule, however short; another text of one is the loss of that.
+func lostGates(d *Draft, others []*Text) []skill.Loss {
+	was, now := gatesOf(d.Before(), d.Name), gatesOf(d.FS(), d.Name)
+	if len(was) == 0 || !isTree(d.FS(), d.Name) {
+		return nil
+	}
+	left, kinds, elsewhere := map[gate]int{}, map[tree.Kind]int{}, map[gate]bool{}
+	for _, n := range now {
+		left[gateOf(n)]++
+		kinds[n.Kind]++
+	}
+	for _, t := range others {
+		for _, n := range gatesOf(t.fsys, "") {
+			elsewhere[gateOf(n)] = true
+		}
+	}
+	var gone []*tree.Node
+	for _, n := range was {
+		g := gateOf(n)
+		kinds[n.Kind]--
+		switch {
+		case left[g] > 0:
+			left[g]--
+		case elsewhere[g]:
+			kinds[n.Kind]++
+		default:
+			gone = append(gone, n)
+		}
+	}
+	losses := []skill.Loss{}
+	for _, n := range gone {
+		at := fmt.Sprintf("%s:%d", n.Pos.File, n.Pos.Line)
+		loss := skill.Loss{Code: skill.LossText, Field: "tree", From: at, Severity: diag.SeverityWarning, Text: at + ": " + diag.Brief(diag.Printable(n.Text), 200)}
+		if kinds[n.Kind] < 0 && n.Kind != tree.If && n.Kind != tree.ElseIf {
+			loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
+		}
+		losses = append(losses, loss)
+	}
+	return losses
+}
+
+func isTree(fsys fs.FS, name string) bool {
+	s, err := tree.Load(fsys, name)
+	return err == nil && s.Tree != nil
+}
