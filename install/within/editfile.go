@@ -122,5 +122,5 @@ func (d *Dir) holds(at string, was []byte) error {
 }
 
 func changedMeanwhile(at string) error {
-	return diag.New(diag.Refused, "changed_meanwhile", "%s was changed by somebody else in the meantime", at).Hint("run it again")
+	return diag.New(diag.Unmet, "changed_meanwhile", "%s was changed by somebody else in the meantime", at).Hint("run it again")
 }

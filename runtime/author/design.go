@@ -74,6 +74,9 @@ func ParseDesign(answer []byte) (*Design, error) { return parse[Design](answer) 
 
 // Apply writes the skill of a design into a draft of a new skill. Syntax is list or box. Its error is a [*Wrong] where the answer is at fault.
 func (x *Design) Apply(d *Draft, syntax string) error {
+	if len(x.Tree) == 0 && len(x.Questions) > 0 {
+		return &Asks{x.Questions}
+	}
 	if len(x.Tree) == 0 {
 		return wrong("the tree has no steps")
 	}

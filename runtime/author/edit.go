@@ -65,12 +65,20 @@ func parse[T any](answer []byte) (*T, error) {
 	return &out, nil
 }
 
+// Asks is the error of an answer that holds nothing but questions.
+type Asks struct{ Questions []string }
+
+func (a *Asks) Error() string { return strings.Join(a.Questions, "\n") }
+
 // Empty reports whether nothing would change.
 func (e *Edits) Empty() bool { return len(e.Edits)+len(e.NewFiles)+len(e.Deleted) == 0 }
 
 // Apply makes the edits in a draft. Anchors are those of the draft as it is; everything outside of the named lines keeps its bytes. Its
 // error is a [*Wrong] where the answer is at fault.
 func (e *Edits) Apply(d *Draft) error {
+	if e.Empty() && len(e.Questions) > 0 {
+		return &Asks{e.Questions}
+	}
 	if e.Empty() {
 		return wrong("the answer changes nothing; if the wish is not clear, say so in questions")
 	}

@@ -165,7 +165,7 @@ func (p *Part) Apply(d *Draft) error {
 			return err
 		}
 		if (was == nil) != (f.Was == "") || was != nil && Sum(was) != f.Was {
-			return diag.New(diag.Refused, CodeChanged, "%s is not what the plan was made of", path.Join(p.Skill, f.Path)).Hint("make the plan anew")
+			return diag.New(diag.Unmet, CodeChanged, "%s is not what the plan was made of", path.Join(p.Skill, f.Path)).Hint("make the plan anew")
 		}
 		switch {
 		case f.Text == nil:

@@ -40,7 +40,7 @@ func (a *Author) Propose(ctx context.Context, q AgentRequest) (Kept, error) {
 	defer anywhere.RemoveAll(temp)
 	t := &authoring{a, temp, ""}
 	out, err := t.proposal(ctx, input{Operation: q.Operation, Skill: q.Skill, Wish: q.Wish, Answer: q.Answer})
-	if err != nil || out.Wrong != "" {
+	if err != nil || out.Plan == "" {
 		return Kept{Proposal: out}, err
 	}
 	dir := a.keptDir(out.Plan)

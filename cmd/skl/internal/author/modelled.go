@@ -129,6 +129,9 @@ func noAnswer(ended *session.Ended) error {
 	if ended.Result.Status == run.Suspended {
 		return diag.New(diag.NeedsInput, model.CodeNoAnswer, "there is no plan yet: %s", diag.Printable(ended.Result.Message)).Hint("give it more, or leave --budget out").Hint("skl trace %s", ended.Record.ID)
 	}
+	if asks, _ := ended.Result.Bindings["asks"].(string); asks != "" {
+		return diag.New(diag.NeedsInput, "model_asks", "the model asks before it changes anything: %s", strings.Join(strings.Fields(asks), " ")).Hint("say it with the wish")
+	}
 	why, _ := ended.Result.Bindings["wrong"].(string)
 	if why == "" {
 		why = ended.Result.Message

@@ -32,12 +32,21 @@ type Terms struct {
 
 // An Outcome is a plan, and what became of it.
 type Outcome struct {
+	OK    bool             `json:"ok"` // no error of lint is left, and nothing was refused
 	Plan  *author.Plan     `json:"plan"`
 	Diff  []trees.FileDiff `json:"diff"`
 	Needs []string         `json:"needs"`           // of its permissions, those that were not accepted
 	Wrote []string         `json:"wrote"`           // folders
 	File  string           `json:"file,omitempty"`  // that the plan was written to
+	Error *Refusal         `json:"error,omitempty"`
 	Alike *refactor.Report `json:"alike,omitempty"` // what skills hold alike: candidates are what moves, or can; of a refactoring
+}
+
+// A Refusal is why a plan was not carried out.
+type Refusal struct {
+	Code    string   `json:"code"`
+	Message string   `json:"message"`
+	Hints   []string `json:"hints"`
 }
 
 // Clean reports whether no error of lint is left.
@@ -317,6 +326,7 @@ func (a *Author) Apply(ctx context.Context, file string, terms Terms) (Outcome, 
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%s: %w", a.Scope.Short(at), err)
 	}
+	p.Left, p.Questions = nil, nil // sentences of a file are nobody's
 	return a.applyPlan(ctx, p, terms)
 }
 

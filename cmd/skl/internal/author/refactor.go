@@ -220,7 +220,7 @@ func put(d *author.Draft, changes map[string]refactor.Change, into string) error
 	}
 	for _, c := range d.Changes() {
 		if was := changes[c.Path].Was; (was == nil) != (c.Was == nil) || !bytes.Equal(was, c.Was) {
-			return diag.New(diag.Refused, author.CodeChanged, "%s of %s changed while it was read", c.Path, d.Name).Hint("run it again")
+			return diag.New(diag.Unmet, author.CodeChanged, "%s of %s changed while it was read", c.Path, d.Name).Hint("run it again")
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package author
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,6 +119,24 @@ func Request(planOnly bool, operation, skill, wish string) string {
 	return out
 }
 
+// Alone reports whether code does alone what a run of [Bundled] is given.
+func (*Author) Alone(skill, request string) bool {
+	m := requestForm().FindStringSubmatch(strings.TrimSpace(request))
+	if skill != Bundled || m == nil {
+		return false
+	}
+	wish := strings.TrimSpace(m[4])
+	switch m[2] {
+	case "help", "validate", author.Scaffold, author.Refactor:
+		return true
+	case author.Improve:
+		return wish == ""
+	case author.Convert:
+		return slices.Contains(Conversions(), wish)
+	}
+	return false
+}
+
 // asJSON is a value as the result of a tool.
 func asJSON(v any) (string, error) {
 	var b bytes.Buffer
@@ -203,6 +222,9 @@ type View struct {
 func (a *Author) Look(q Looking) (View, error) {
 	p := &author.Plan{}
 	d, err := a.begun(q.Operation, q.Skill, q.Wish, p)
+	if err == nil {
+		err = a.plannable(a.relative(d.dir), cmp.Or(q.Operation, author.Modify))
+	}
 	if err != nil {
 		return View{}, err
 	}
@@ -282,7 +304,8 @@ type Proposal struct {
 	Difference string `json:"difference"`
 	Adds       string `json:"adds"`   // what the skill may do besides, in the words of --accept
 	Losses     string `json:"losses"` // sentences that are nowhere any more
-	Wrong      string `json:"wrong"`  // why there is no plan; "" if there is one
+	Wrong      string `json:"wrong"`  // why there is no plan; "" if there is one, or the model asks
+	Asks       string `json:"asks"`   // what the model wants to know before it changes anything, a line each
 }
 
 func (t *authoring) propose(ctx context.Context, data json.RawMessage) (string, error) {
@@ -325,6 +348,9 @@ func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 	}
 	if why := (*author.Wrong)(nil); errors.As(err, &why) {
 		return Proposal{Wrong: why.Why}, nil
+	}
+	if why := (*author.Asks)(nil); errors.As(err, &why) {
+		return Proposal{Asks: diag.Clip(diag.Printable(why.Error()), 4<<10)}, nil
 	}
 	if err == nil {
 		err = ctx.Err()

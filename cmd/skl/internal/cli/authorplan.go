@@ -97,6 +97,7 @@ func terms(c *cli.Context) author.Terms {
 // showPlan prints a plan and what became of it. One after which lint still finds errors does not hold.
 func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 	if e, ok := diag.Own(err); ok && e.Class == diag.Refused && out.Plan != nil {
+		out.OK, out.Error = false, &author.Refusal{Code: e.Code, Message: e.Error(), Hints: append([]string{}, e.Hints...)}
 		return report.Report{Result: *out, End: report.Refused(e.Code), Text: func(say *report.Text) {
 			w.sayPlan(say, out, true)
 			say.Warn("%s", e.Error())
@@ -110,6 +111,11 @@ func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 	}
 	return w.verdict(*out, out.Clean(), "lint_errors", func(say *report.Text) {
 		w.sayPlan(say, out, false)
+		if len(out.Plan.Left) == 0 {
+			for _, f := range out.Plan.Lint.Errors[:min(len(out.Plan.Lint.Errors), 5)] {
+				say.Note("error: %s [%s]", f.Sentence(), f.Rule)
+			}
+		}
 		if len(out.Plan.Left) > 0 && out.Plan.Model == "" && c.Command.Name == "improve" {
 			say.Hint("--model MODEL has a model mend what is left")
 		}

@@ -30,7 +30,8 @@ func runRefactor(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil || len(out.Plan.Skills) > 0 {
 		return w.showPlan(c, &out, err)
 	}
-	return w.verdict(out, len(out.Alike.Candidates) > 0, author.CodeNothing, func(say *report.Text) { w.sayAlike(say, &out) })
+	out.OK = len(out.Alike.Candidates) > 0 || c.String("into") == "" // a list may be empty
+	return w.verdict(out, out.OK, author.CodeNothing, func(say *report.Text) { w.sayAlike(say, &out) })
 }
 
 // sayAlike lists what could move.

@@ -63,6 +63,6 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		ui:      u, env: e,
 	}
 	a.Approve, a.Gained = w.agree, w.gained
-	w.runs.Own = w.author().Tools
+	w.runs.Own, w.runs.Alone = w.author().Tools, w.author().Alone
 	return w, nil
 }

@@ -264,6 +264,7 @@ var All = [][2]string{
 	{"model_interrupted", "the person who fills the leaves stopped"},
 	{"model_missing", "a step needs a model, and the run has none"},
 	{"model_no_answer", "nobody is there to answer: no terminal, or no recorded answer"},
+	{"model_asks", "the model has a question before it changes anything"},
 	{"model_none", "no model is configured, found, or at hand"},
 	{"model_refused", "a model declined to answer"},
 	{"model_rejected", "the service of a model does not accept the request"},

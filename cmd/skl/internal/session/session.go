@@ -32,6 +32,8 @@ type Runs struct {
 	Version string // of skl, for traces
 	NoLint  bool   // trees are run that lint finds errors in
 
+	// Alone reports whether a skill that comes with skl does without a model what it is given, though its tree could ask one. Nil is never.
+	Alone func(skill, args string) bool
 	// Own are the tools that skl gives to a skill that comes with it, by where that is: "skl:NAME"; dir is the directory of the run, "" of none. Nil gives none.
 	Own func(skill, dir string) []tool.Own
 
@@ -140,7 +142,7 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
 		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
 	spec, err := rs.ChooseModel(q.Model)
-	if (err != nil || spec == "manual") && cmp.Or(q.Model, rs.Scope.Config.Run.Model) == "" && !r.needsModel(q.Args) {
+	if (err != nil || spec == "manual") && cmp.Or(q.Model, rs.Scope.Config.Run.Model) == "" && (!r.needsModel(q.Args) || rs.Alone != nil && rs.Alone(r.bundled(), q.Args)) {
 		spec, err = noModel, nil
 	}
 	if e, ok := diag.Own(err); ok && e.Code == "model_none" {
