@@ -96,6 +96,22 @@ func movedLoss(f Field, name, target string) Loss {
 	return Loss{Code: code, Field: f.Key, From: f.Key, To: "metadata." + name, Line: f.KeySpan.Line, Severity: severity, Text: f.Key + " is not read by " + target + "; it is kept in metadata"}
 }
 
+// actingKeys are those by which a host does something of its own accord: it runs commands, calls a tool, starts an agent.
+var actingKeys = []string{"agent", "command-dispatch", "command-tool", "context", "hooks"}
+
+// revived are the acting keys that a conversion brings back from metadata, where no host obeyed them: whoever wrote them there need not be a conversion.
+func revived(before *Document, now []Field) (losses []Loss) {
+	for _, f := range now {
+		if _, was := find(before.Fields, f.Key); was || !slices.Contains(actingKeys, f.Key) {
+			continue
+		}
+		name := "metadata." + carriedName(f.Key)
+		losses = append(losses, Loss{Code: LossWiden, Field: f.Key, From: name, To: f.Key, Line: before.lineOf(carriedName(f.Key)), Severity: diag.SeverityError,
+			Text: f.Key + " comes back from " + name + " and acts again: see what it says"})
+	}
+	return losses
+}
+
 // linesOf are the offsets of the lines of a top-level field.
 func (r *reader) linesOf(f Field) (start, end int) {
 	cut := r.cuts([]Field{f})[0]

@@ -35,9 +35,9 @@ type Outcome struct {
 	OK    bool             `json:"ok"` // no error of lint is left, and nothing was refused
 	Plan  *author.Plan     `json:"plan"`
 	Diff  []trees.FileDiff `json:"diff"`
-	Needs []string         `json:"needs"`           // of its permissions, those that were not accepted
-	Wrote []string         `json:"wrote"`           // folders
-	File  string           `json:"file,omitempty"`  // that the plan was written to
+	Needs []string         `json:"needs"`          // of its permissions, those that were not accepted
+	Wrote []string         `json:"wrote"`          // folders
+	File  string           `json:"file,omitempty"` // that the plan was written to
 	Error *Refusal         `json:"error,omitempty"`
 	Alike *refactor.Report `json:"alike,omitempty"` // what skills hold alike: candidates are what moves, or can; of a refactoring
 }
