@@ -100,14 +100,16 @@ func movedLoss(f Field, name, target string) Loss {
 var actingKeys = []string{"agent", "command-dispatch", "command-tool", "context", "hooks"}
 
 // revived are the acting keys that a conversion brings back from metadata, where no host obeyed them: whoever wrote them there need not be a conversion.
-func revived(before *Document, now []Field) (losses []Loss) {
-	for _, f := range now {
+func (r *reader) revived(before *Document) (losses []Loss) {
+	for _, f := range r.fm.root {
 		if _, was := find(before.Fields, f.Key); was || !slices.Contains(actingKeys, f.Key) {
 			continue
 		}
 		name := "metadata." + carriedName(f.Key)
+		start, end := r.linesOf(f)
+		raw := strings.Join(strings.Fields(string(r.fm.src[start:end])), " ")
 		losses = append(losses, Loss{Code: LossWiden, Field: f.Key, From: name, To: f.Key, Line: before.lineOf(carriedName(f.Key)), Severity: diag.SeverityError,
-			Text: f.Key + " comes back from " + name + " and acts again: see what it says"})
+			Text: f.Key + " comes back from " + name + " and acts again: " + diag.Brief(diag.Printable(raw), 300)})
 	}
 	return losses
 }

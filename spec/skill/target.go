@@ -71,7 +71,7 @@ func To(src, sidecar []byte, target string) (Translation, error) {
 		return Translation{}, err
 	}
 	t.Losses = append(t.Losses, after.bodyLosses(target)...)
-	t.Losses = append(t.Losses, revived(before, after.fm.root)...)
+	t.Losses = append(t.Losses, after.revived(before)...)
 	if key, text := after.doc.moreThan(before); key != "" {
 		t.Losses = append(t.Losses, Loss{Code: LossWiden, Field: key, From: key, Line: before.lineOf(key), Severity: diag.SeverityError, Text: text})
 	}
