@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
@@ -283,7 +284,7 @@ func (rs *Runs) bind(ctx context.Context, r *Runnable, byModel bool) error {
 	said := map[string]bool{r.Dir: true}
 	opt := plan.Options{NoLint: rs.NoLint, Depends: dependencies(r.Skill), Path: rs.Scope.Short(r.Dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
-		other, err := rs.runnableNamed(ctx, name)
+		other, err := rs.required(ctx, r, name)
 		if errors.Is(err, diag.Code("unknown_skill")) {
 			return nil, nil
 		}
@@ -306,6 +307,18 @@ func (rs *Runs) bind(ctx context.Context, r *Runnable, byModel bool) error {
 	p, err := plan.New(ctx, r.Skill, opt)
 	r.Plan = p
 	return err
+}
+
+// required is a skill that r requires: beside the folder that a person named, as lint sees it there, else an installed one.
+func (rs *Runs) required(ctx context.Context, r *Runnable, name string) (*Runnable, error) {
+	if r.scope != "" || !filepath.IsAbs(r.Dir) || skill.CheckPublishName(name) != nil || rs.Scope.InstalledCopy(r.Dir) != nil {
+		return rs.runnableNamed(ctx, name)
+	}
+	dir := filepath.Join(filepath.Dir(r.Dir), name)
+	if info, err := within.Anywhere().Lstat(dir); err != nil || !info.IsDir() || !scope.Exists(filepath.Join(dir, skill.FileName)) {
+		return rs.runnableNamed(ctx, name)
+	}
+	return rs.runnableAt(dir)
 }
 
 // mayUse says why a run of r uses nothing of another skill: a model is given what it uses, and its model_invocation says to whom it may be
