@@ -309,12 +309,28 @@ func Derived(src []byte) []byte {
 	return ended([]byte(w.String()+rest), src)
 }
 
-// Marked reports whether a text holds the markers of a conflict with the word mark.
-func Marked(text, mark string) bool {
+// Marked reports whether a text holds a marker of a conflict with the word mark, or more lines that part the sides of one than each of the
+// texts which were merged: these have no word.
+func Marked(text, mark string, merged ...[]byte) bool {
 	for line := range strings.Lines(text) {
-		if (strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ")) && strings.HasSuffix(strings.TrimSpace(line), " "+mark) {
-			return true
+		for _, marker := range []string{"<<<<<<< ", "||||||| ", ">>>>>>> "} {
+			if strings.HasPrefix(line, marker) && strings.HasSuffix(strings.TrimSpace(line), " "+mark) {
+				return true
+			}
 		}
 	}
-	return false
+	own := 0
+	for _, m := range merged {
+		own = max(own, parting(string(m)))
+	}
+	return len(merged) > 0 && parting(text) > own
+}
+
+func parting(text string) (n int) {
+	for line := range strings.Lines(text) {
+		if strings.TrimRight(line, "\r\n") == "=======" {
+			n++
+		}
+	}
+	return n
 }

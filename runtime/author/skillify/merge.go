@@ -359,7 +359,7 @@ func marked(mine string, base *string, new, to, mark string) string {
 	}
 	block("<<<<<<< yours "+mark, mine)
 	if base != nil {
-		block("||||||| before", *base)
+		block("||||||| before "+mark, *base)
 	}
 	block("=======", new)
 	fmt.Fprintf(&w, ">>>>>>> %s\n", to)

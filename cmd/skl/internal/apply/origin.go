@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/packages"
@@ -116,8 +117,8 @@ type Behind struct {
 	Mend string // the command that brings it there, "" if that is for who published it
 }
 
-// SourceChanged compares the package that an installed skill was made of with the one that is on this machine: the versions, and with files
-// also what the package is made of, which reads all of it.
+// SourceChanged compares the package that an installed skill was made of with the one that is on this machine, or else the one that a lock
+// names there: the versions, and with files also what the package is made of, which reads all of it.
 func SourceChanged(a *Applier, s *lock.Skill, files bool) (b Behind) {
 	dir, _ := a.Scope.Site.Place(s.Name)
 	front, err := frontOf(dir)
@@ -129,18 +130,29 @@ func SourceChanged(a *Applier, s *lock.Skill, files bool) (b Behind) {
 		return Behind{}
 	}
 	eco := cmp.Or(o.Ecosystem, "r")
-	is := a.Scope.Packages(dir).Version(skill.Dependency{Name: o.Package, Ecosystem: eco})
+	was, want := strings.TrimPrefix(o.Version, "v"), skill.Dependency{Name: o.Package, Ecosystem: eco}
+	is, locked := a.Scope.Packages(dir).Version(want), a.Scope.Packages(dir).Locked(want)
 	switch {
+	case is == "" && locked.Version == "":
+		return Behind{}
+	case is != "" && is != was:
+		b.Why = originWords(o, byHand) + ", and " + diag.Printable(is) + " is here"
+	case locked.Version != "" && locked.Version != was:
+		b.Why = originWords(o, byHand) + ", and " + locked.File + " names " + diag.Printable(locked.Version)
+	case is == "" && o.Integrity != "" && locked.Integrity != "" && o.Integrity != locked.Integrity:
+		b.Why = originWords(o, byHand) + ", and " + locked.File + " names other bytes of that version"
 	case is == "":
 		return Behind{}
-	case is != strings.TrimPrefix(o.Version, "v"):
-		b.Why = originWords(o, byHand) + ", and " + diag.Printable(is) + " is here"
 	case files && otherFiles(a, o, eco):
 		b.Why = originWords(o, byHand) + ", and that version has other files here"
 	default:
 		return Behind{}
 	}
-	if info, err := os.Lstat(dir); s.Source == "local" || err == nil && info.Mode()&fs.ModeSymlink != 0 { // an author's
+	if is == "" || is == was && b.Why != "" && locked.Version != was {
+		return b // what is named is not here to be read
+	}
+	from := filepath.Join(scope.Absolute(a.Scope.Base, filepath.FromSlash(s.URL)), filepath.FromSlash(s.Path), skill.FileName)
+	if info, err := os.Lstat(dir); s.Source == "local" && scope.Exists(from) || err == nil && info.Mode()&fs.ModeSymlink != 0 { // an author's
 		b.Mend = "skl skillify --update " + diag.Quote(s.Name)
 	}
 	return b

@@ -39,6 +39,7 @@ type Fresh struct {
 	Why     string `json:"why,omitempty"`     // of a state that could not be found out whole, and what a lock says besides
 	NotHere bool   `json:"not_here"`          // the package is not installed; a lock may name it
 	Lost    bool   `json:"lost"`              // what was made cannot be told from what a person changed
+	Copy    bool   `json:"copy"`              // an installed copy, which is not updated: what it comes from is
 	Against string `json:"against,omitempty"` // the package that was named to compare with
 }
 
@@ -63,7 +64,9 @@ func (f *Fresh) Words() string {
 }
 
 // Updatable reports whether an update could make it hold.
-func (f *Fresh) Updatable() bool { return !f.Holds() && !f.NotHere && f.State != skillify.Unreadable }
+func (f *Fresh) Updatable() bool {
+	return !f.Holds() && !f.NotHere && !f.Copy && f.State != skillify.Unreadable
+}
 
 // Holds reports whether there is nothing to do.
 func (f *Fresh) Holds() bool { return f.State == skillify.Current }
@@ -175,7 +178,7 @@ func (a *Author) readMade(dir string) (*madeSkill, error) {
 	}
 	m.base, m.lost = a.baseOf(m)
 	m.fresh = Fresh{Name: m.name, Path: dir, Ecosystem: m.origin.Ecosystem, Package: m.origin.Package, ByHand: byHand,
-		Freshness: blank(m.origin.Version)}
+		Freshness: blank(m.origin.Version), Copy: a.Scope.InstalledCopy(dir) != nil}
 	return m, nil
 }
 

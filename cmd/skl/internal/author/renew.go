@@ -128,7 +128,8 @@ func (a *Author) renewable(m *madeSkill, now *skillify.Skill) error {
 // merged is the skill as it shall be. Where a person has taken the conflicts out of a copy, that is it.
 func (a *Author) merged(m *madeSkill, now *skillify.Skill) (*skillify.Merge, error) {
 	mark := filepath.Base(filepath.Dir(m.copied))
-	out := skillify.MergeWith(m.base, m.files, now.All(), m.origin.Package+" "+now.Origin.Version, mark)
+	theirs := now.All()
+	out := skillify.MergeWith(m.base, m.files, theirs, m.origin.Package+" "+now.Origin.Version, mark)
 	if len(out.Conflicts) > 0 && scope.Exists(m.copied) {
 		all, err := trees.Read(scope.FilesIn(m.copied))
 		if err != nil {
@@ -141,7 +142,7 @@ func (a *Author) merged(m *madeSkill, now *skillify.Skill) (*skillify.Merge, err
 			if f.Kind == bundle.Link {
 				return nil, diag.New(diag.Refused, "irregular_file", "%s is a link, not a regular file", a.Scope.Short(filepath.Join(m.copied, filepath.FromSlash(name))))
 			}
-			if skillify.Marked(string(f.Data), mark) {
+			if skillify.Marked(string(f.Data), mark, m.files[name], theirs[name]) {
 				open = append(open, skillify.Place{File: name, What: "both_changed"})
 			}
 		}

@@ -54,6 +54,8 @@ func (w *world) sayFresh(say *report.Text, f *author.Fresh) {
 	w.sayMentions(say, at, f.Package, f.Broken)
 	sayPlaces(say, "edited", f.Edited)
 	switch {
+	case f.Copy && !f.Holds():
+		say.Note("%s is an installed copy: update where it comes from, then: skl update %s", at, f.Name)
 	case !f.Updatable():
 	case f.Lost:
 		say.Hint("make it anew beside it: skl skillify %s -o DIR", diag.Quote(f.Ecosystem+":"+f.Package))
