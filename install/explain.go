@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -29,6 +30,19 @@ func Unwritable(err error) error {
 			Hint("look how it is mounted; --scope user works in the home directory, SKL_STATE_DIR and SKL_DATA_DIR move skl's own")
 	}
 	return err
+}
+
+// NotWritable turns the refusal of the file system to write what a person named into one that names that, and not the file beside it that
+// was tried first. Others are returned as they are. Nothing was changed.
+func NotWritable(err error, at string) error {
+	if _, told := errors.AsType[*diag.Error](err); told || err == nil || !errors.Is(err, fs.ErrPermission) && !isReadOnly(err) {
+		return err
+	}
+	why := err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		why = e.Err
+	}
+	return diag.New(diag.Failed, "not_writable", "%s cannot be written: %w", diag.Printable(at), why).Hint("nothing was changed; see whose it is: ls -ld %s", diag.Quote(filepath.Dir(at)))
 }
 
 // Explain turns errors of the file system during an Apply into ones that say

@@ -46,11 +46,11 @@ func (d *Dir) Edit(dir, here string, edits []Edit) error {
 		return err
 	}
 	defer parent.Close()
-	temp, err := d.MkdirTemp(above, "."+filepath.Base(dir)+".skl-")
+	temp, done, err := d.Staging(dir)
 	if err != nil {
 		return err
 	}
-	defer d.RemoveAll(temp)
+	defer done()
 	e := editor{parent: parent, dir: dir, from: filepath.Base(dir), to: filepath.Join(filepath.Base(temp), filepath.Base(dir)), seen: map[string]entry{}}
 	if err := e.clone("."); err != nil {
 		return err

@@ -339,3 +339,47 @@ func TestAgents(t *testing.T) {
 		t.Errorf("%v, %v", left, err)
 	}
 }
+
+// TestByModel has a model do what code leaves of an improvement and of a conversion, and asks none where nothing is left.
+func TestByModel(t *testing.T) {
+	dir := filepath.Join(project(t), "work")
+	put(t, filepath.Join(dir, "skills", "report", "SKILL.md"), strings.Replace(bareTree, "## Rules", "  * MEND_IT >> mended\n\n## Rules", 1))
+	put(t, filepath.Join(dir, "skills", "prose", "SKILL.md"), "---\nname: prose\ndescription: Reviews a file. Use when the user asks for a review.\n---\n\n# Review\n\n1. Read the file.\n2. When something is unclear, whatever it is, consider asking.\n")
+	var script modeltest.Script
+	a, server := modelled(t, dir, func(r modeltest.Recorded) modeltest.Turn { return script(r) })
+	replace := func(old, text string) modeltest.Script {
+		return func(r modeltest.Recorded) modeltest.Turn {
+			for _, line := range material(r)["SKILL.md"] {
+				if anchor, is, _ := strings.Cut(line, "|"); strings.Contains(is, old) {
+					return value(edits(map[string]string{"file": "SKILL.md", "how": "replace", "from": anchor, "to": "", "text": text, "why": "asked for"}))
+				}
+			}
+			return value(edits())
+		}
+	}
+	model := session.Request{Model: "openai:tiny"}
+	q := author.Run{Skill: "skills/report", Request: model}
+	script = replace("MEND_IT", "  * Mend what is left >> mended")
+	out, err := a.ImproveByModel(t.Context(), q, author.Terms{Write: true})
+	if err != nil || !out.OK || len(out.Plan.Left) > 0 || len(out.Wrote) != 1 || len(server.Requests()) != 1 {
+		t.Fatalf("%+v, %v, %d requests", out.Plan, err, len(server.Requests()))
+	}
+	again, err := a.ImproveByModel(t.Context(), q, author.Terms{})
+	if err != nil || len(again.Diff) > 0 || len(server.Requests()) != 1 {
+		t.Errorf("%v, %v, %d requests", again.Diff, err, len(server.Requests()))
+	}
+	script = replace("When something", "  * IF << the file is larger than 500 lines\n    * Consider asking")
+	q.Skill = "skills/prose"
+	if _, err := a.ConvertByModel(t.Context(), q, "prose", author.Terms{}); diag.ClassOf(err) != diag.Misuse {
+		t.Errorf("to prose: %v", err)
+	}
+	out, err = a.ConvertByModel(t.Context(), q, "tree", author.Terms{})
+	if err != nil || !out.OK || !strings.Contains(out.Diff[0].Text, "IF << the file is larger than 500 lines") || len(server.Requests()) != 2 {
+		t.Errorf("%+v, %v, %d requests", out.Plan, err, len(server.Requests()))
+	}
+	for request, alone := range map[string]bool{"help": true, "improve x": true, "improve x: more": false, "convert x: tree": true, "convert x: tree, more": false, "modify x: y": false, "plan scaffold x": true, "do it": false} {
+		if got := a.Alone(author.Bundled, request); got != alone || a.Alone("skl:other", request) {
+			t.Errorf("%s: %v", request, got)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/runtime/author/refactor"
@@ -283,7 +284,7 @@ func (a *Author) keepPlan(o *Outcome, file string) error {
 	}
 	defer to.Close()
 	if err := to.WriteFile(at, text, 0o600); err != nil {
-		return err
+		return install.NotWritable(err, at)
 	}
 	o.File = at
 	return nil
@@ -306,7 +307,7 @@ func (a *Author) carry(p *placed) error {
 		return err
 	}
 	defer at.Close()
-	return writeFolder(at, p.dir, files)
+	return install.NotWritable(writeFolder(at, p.dir, files), p.dir)
 }
 
 // maxPlanFile bounds the file of a plan, in bytes.

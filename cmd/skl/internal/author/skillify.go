@@ -161,11 +161,11 @@ func (a *Author) putSkill(s *skillify.Skill, out Skillified, dry bool) (Skillifi
 // writeFolder writes a folder that is not there: all its files or none.
 func writeFolder(at *within.Dir, dir string, files []skillify.File) error {
 	parent := filepath.Dir(dir)
-	temp, err := at.MkdirTemp(parent, "."+filepath.Base(dir)+".skl-")
+	temp, done, err := at.Staging(dir)
 	if err != nil {
 		return err
 	}
-	defer at.RemoveAll(temp)
+	defer done()
 	staged := filepath.Join(temp, filepath.Base(dir))
 	if err := at.Mkdir(staged, 0o755); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author"
@@ -23,7 +24,7 @@ func (sc *Scope) EditFolder(dir string, changes []author.Change) error {
 	}
 	defer at.Close()
 	if len(changes) == 1 {
-		return at.EditFile(dir, editOf(changes[0]))
+		return install.NotWritable(at.EditFile(dir, editOf(changes[0])), filepath.Join(dir, filepath.FromSlash(changes[0].Path)))
 	}
 	working, err := filepath.EvalSymlinks(sc.WorkingDir)
 	if err != nil {
@@ -33,7 +34,7 @@ func (sc *Scope) EditFolder(dir string, changes []author.Change) error {
 	for _, c := range changes {
 		edits = append(edits, editOf(c))
 	}
-	return at.Edit(dir, working, edits)
+	return install.NotWritable(at.Edit(dir, working, edits), dir)
 }
 
 // EditEach is EditFolder for changes of which each is good by itself: file by file, where they stand.
