@@ -185,7 +185,7 @@ func home(src []byte) []byte {
 	return out
 }
 
-// withoutAdded removes the lines that markAdded marked, unless keys of the format beside them would lose their meaning.
+// withoutAdded removes the lines that markAdded marked, unless keys of the format beside them would lose their meaning. Extensions have none.
 func withoutAdded(src []byte) []byte {
 	r, p := open(src)
 	if p != nil || r.fm.flowRoot {
@@ -198,7 +198,7 @@ func withoutAdded(src []byte) []byte {
 			fields = append(fields, f)
 		}
 	}
-	others := slices.DeleteFunc(r.topLevelKeys(), func(f Field) bool { _, marked := find(fields, f.Key); return marked || !isV1Shaped(f) })
+	others := slices.DeleteFunc(r.topLevelKeys(), func(f Field) bool { _, marked := find(fields, f.Key); return marked || !isV1Shaped(f) || isExtension(f.Key) })
 	if len(others)+len(r.portableKeys()) > 0 {
 		return src
 	}

@@ -116,6 +116,18 @@ func TestAddedStays(t *testing.T) {
 	}
 }
 
+// A key of a vendor that begins with x- does not keep a skill from coming back as it was.
+func TestExtensionsComeBack(t *testing.T) {
+	src := minimal(KeyNoModel + ": true\nx-vendor: {a: 1} # ours\n")
+	v1, err := To(src, nil, "v1")
+	if err != nil || spelled(v1) || !strings.Contains(string(v1.Text), added) {
+		t.Fatalf("%v %v\n%s", err, v1.Losses, v1.Text)
+	}
+	if back, err := To(v1.Text, nil, "claude"); err != nil || !bytes.Equal(back.Text, src) || spelled(back) {
+		t.Errorf("%v %v\n%s", err, back.Losses, back.Text)
+	}
+}
+
 // spelled reports whether a loss says that bytes do not come back.
 func spelled(t Translation) bool {
 	return slices.ContainsFunc(t.Losses, func(l Loss) bool { return l.Code == LossComment || l.Code == LossEncoding })
