@@ -224,10 +224,24 @@ func (r *reader) sidecarRemarks(warnings []diag.Finding, others []string) {
 			r.findings = append(r.findings, w)
 		}
 	}
-	if len(others) > 0 {
-		keys := diag.Printable(diag.Head(strings.Join(others, ", "), maxFeatureText))
-		r.report(RuleSidecarKeys, Span{Line: 1, Column: 1}, "%s: SKILL.md has no place for it, so lint --fix leaves it here", keys).File = SidecarName
+	var known []string
+	others = slices.DeleteFunc(slices.Clone(others), func(key string) bool {
+		_, ofHost := LookupKey(key)
+		_, ofFormat := lookupV1(key)
+		if is := ofHost || ofFormat || isBaseKey(key); is {
+			known = append(known, key)
+			return true
+		}
+		return false
+	})
+	say := func(rule, text string, keys []string) {
+		if len(keys) > 0 {
+			list := diag.Printable(diag.Head(strings.Join(keys, ", "), maxFeatureText))
+			r.report(rule, Span{Line: 1, Column: 1}, text, list).File = SidecarName
+		}
 	}
+	say(RuleSidecar, "%s: nothing obeys it in SKILL.json; write it into SKILL.md by hand, where it counts", known)
+	say(RuleSidecarKeys, "%s: SKILL.md has no place for it, so lint --fix leaves it here", others)
 }
 
 // dropMissing removes the findings that what was taken has answered.
