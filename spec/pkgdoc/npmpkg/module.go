@@ -1,6 +1,7 @@
 package npmpkg
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/pkgdoc"
@@ -16,18 +17,32 @@ type decl struct {
 	file    string
 	members []decl
 	params  []pkgdoc.Param
+	lists   []listed // of a namespace
+	all     string   // the declaration file that a namespace is all of; "" for one that is declared
 }
 
-// A from is a name of another module: "*" is all of it.
-type from struct{ module, name string }
+// A listed is an export of a namespace that is declared elsewhere: the list export {a}, or import a = b.c.
+type listed struct {
+	as string // below the namespace: with dots in one that is nested
+	e  export
+	in *module // where its local name is looked for
+}
+
+// A from is a name of another module: "*" is all of it, "=" is what export = says.
+type from struct {
+	module, name string
+	typed        bool // import type: its name is no value
+}
 
 // A module is what one declaration file declares and exports.
 type module struct {
 	decls   map[string]*decl
 	order   []string
 	exports []export
-	imports map[string]from // local names
-	global  bool            // it has no import and no export: all it declares is global
+	imports map[string]from   // local names
+	aliases map[string]string // import a = b.c
+	up      *module           // around a namespace; nil for a file
+	global  bool              // it has no import and no export: all it declares is global
 
 	// chosen says that it exports by lists, stars or an expression. Else all that it declares is exported, whether it says so or not.
 	chosen bool
@@ -36,9 +51,30 @@ type module struct {
 // An export makes a declaration public: of this module, or of another one.
 type export struct {
 	as    string // "" with a star: under its own name
-	local string
+	local string // with dots for what is in a namespace
 	of    from
 	whole bool // export = local: what is in it is what the module exports
+	typed bool // export type: it is no value
+}
+
+func newModule(up *module) *module {
+	return &module{decls: map[string]*decl{}, imports: map[string]from{}, aliases: map[string]string{}, global: true, up: up}
+}
+
+// look finds a local name where code stands, then around it. ok is false for one that nothing declares.
+func (m *module) look(name string) (d *decl, alias string, of from, ok bool) {
+	for ; m != nil; m = m.up {
+		if d = m.decls[name]; d != nil {
+			return d, "", from{}, true
+		}
+		if alias, ok = m.aliases[name]; ok {
+			return nil, alias, from{}, true
+		}
+		if of, ok = m.imports[name]; ok {
+			return nil, "", of, true
+		}
+	}
+	return nil, "", from{}, false
 }
 
 // A parser reads the declarations of a file.
@@ -58,7 +94,7 @@ func parse(file, src string) (*module, bool) {
 	if !ok {
 		return nil, false
 	}
-	p := &parser{src: src, toks: toks, file: file, module: &module{decls: map[string]*decl{}, imports: map[string]from{}, global: true}}
+	p := &parser{src: src, toks: toks, file: file, module: newModule(nil)}
 	p.body(0, len(toks), p.module)
 	return p.module, true
 }
@@ -146,9 +182,17 @@ func (p *parser) statement(i, to int, m *module) int {
 		case p.kind(i) == '=' || p.is(i, "default") && p.kind(i+1) == 'a' && !declares(p.toks[i+1].text):
 			m.chosen = true
 			if p.kind(i+1) == 'a' {
-				m.exports = append(m.exports, export{as: "default", local: p.toks[i+1].text, whole: p.kind(i) == '='})
+				m.exports = append(m.exports, export{as: "default", local: p.dotted(i+1, to), whole: p.kind(i) == '='})
 			}
 			return p.end(i, to, false)
+		case p.is(i, "import") && i+1 < to:
+			if p.is(i+1, "type") && p.kind(i+2) == 'a' {
+				i++
+			}
+			if name := p.toks[i+1].text; p.kind(i+1) == 'a' && p.kind(i+2) == '=' {
+				m.exports = append(m.exports, export{as: name, local: name})
+			}
+			return p.imported(i, to, m)
 		case p.is(i, "as"):
 			return p.end(i, to, false)
 		case p.is(i, "default"):
@@ -179,6 +223,15 @@ func declares(word string) bool {
 	return false
 }
 
+// dotted is the name at i, a or a.b.c.
+func (p *parser) dotted(i, to int) string {
+	end := i + 1
+	for end+1 < to && p.is(end, ".") && p.kind(end+1) == 'a' {
+		end += 2
+	}
+	return p.code(i, end)
+}
+
 // imported reads an import: the local names lead to another module.
 func (p *parser) imported(i, to int, m *module) int {
 	end := p.end(i, to, false)
@@ -195,34 +248,40 @@ func (p *parser) imported(i, to int, m *module) int {
 		}
 	}
 	k := i + 1
-	if p.is(k, "type") && !p.is(k+1, "from") && p.kind(k+1) != ',' {
+	typed := p.is(k, "type") && !p.is(k+1, "from") && p.kind(k+1) != ',' && p.kind(k+1) != '='
+	if typed {
 		k++
 	}
 	if p.kind(k) == 'a' {
 		if p.kind(k+1) == '=' { // import a = require("b"), import a = b.c
-			m.imports[p.toks[k].text] = from{module, "="}
+			if p.is(k+2, "require") && p.kind(k+3) == '(' {
+				m.imports[p.toks[k].text] = from{module, "=", typed}
+			} else if p.kind(k+2) == 'a' {
+				m.aliases[p.toks[k].text] = p.dotted(k+2, end)
+			}
 			return end
 		}
-		m.imports[p.toks[k].text] = from{module, "default"}
+		m.imports[p.toks[k].text] = from{module, "default", typed}
 		if k++; p.kind(k) == ',' {
 			k++
 		}
 	}
 	switch {
 	case p.kind(k) == '*' && p.is(k+1, "as"):
-		m.imports[p.toks[k+2].text] = from{module, "*"}
+		m.imports[p.toks[min(k+2, len(p.toks)-1)].text] = from{module, "*", typed}
 	case p.kind(k) == '{' && p.toks[k].matching > 0:
 		for _, pair := range p.pairs(k) {
-			m.imports[pair[1]] = from{module, pair[0]}
+			m.imports[pair.as] = from{module, pair.name, typed || pair.typed}
 		}
 	}
 	return end
 }
 
 // pairs are the names of {a, b as c, type d}, each with the one that it gets.
-func (p *parser) pairs(open int) (out [][2]string) {
+func (p *parser) pairs(open int) (out []pair) {
 	for k := open + 1; k < p.toks[open].matching; k++ {
-		if p.is(k, "type") && p.kind(k+1) != ',' && p.kind(k+1) != '}' && !p.is(k+1, "as") {
+		typed := p.is(k, "type") && p.kind(k+1) != ',' && p.kind(k+1) != '}' && !p.is(k+1, "as")
+		if typed {
 			k++
 		}
 		if p.kind(k) != 'a' && p.kind(k) != 's' {
@@ -234,15 +293,22 @@ func (p *parser) pairs(open int) (out [][2]string) {
 			as = p.toks[k+2].value()
 			k += 2
 		}
-		out = append(out, [2]string{name, as})
+		out = append(out, pair{name, as, typed})
 	}
 	return out
+}
+
+// A pair is a name in a list and the one that it gets.
+type pair struct {
+	name, as string
+	typed    bool
 }
 
 // list reads export {a, b as c} with or without a module.
 func (p *parser) list(i, to int, m *module) int {
 	m.chosen = true
-	if p.is(i, "type") {
+	typed := p.is(i, "type")
+	if typed {
 		i++
 	}
 	last := p.toks[i].matching
@@ -256,9 +322,9 @@ func (p *parser) list(i, to int, m *module) int {
 		end += 2
 	}
 	for _, pair := range p.pairs(i) {
-		e := export{as: pair[1], local: pair[0]}
+		e := export{as: pair.as, local: pair.name, typed: typed || pair.typed}
 		if module != "" {
-			e.of = from{module, pair[0]}
+			e.of = from{module, pair.name, e.typed}
 		}
 		m.exports = append(m.exports, e)
 	}
@@ -278,7 +344,7 @@ func (p *parser) star(i, to int, m *module) int {
 		i += 2
 	}
 	if p.is(i, "from") && p.kind(i+1) == 's' && i+1 < to {
-		m.exports = append(m.exports, export{as: as, of: from{p.toks[i+1].value(), "*"}})
+		m.exports = append(m.exports, export{as: as, of: from{p.toks[i+1].value(), "*", false}})
 		return i + 2
 	}
 	return p.end(i, to, false)
@@ -341,6 +407,7 @@ func (m *module) declare(d decl) {
 		was.sigs = append(was.sigs, d.sigs...)
 	}
 	was.members = append(was.members, d.members...)
+	was.lists = append(was.lists, d.lists...)
 	if was.doc == "" {
 		was.doc = d.doc
 	}
@@ -422,19 +489,41 @@ func (p *parser) namespace(i, to int, m *module, d decl) (end int, names []strin
 		m.global = true
 		return last + 1, nil
 	}
-	inner := &module{decls: map[string]*decl{}, imports: map[string]from{}, global: true}
+	if d.name == "" {
+		return last + 1, nil // no name stands where one has to
+	}
+	inner := newModule(m)
 	p.body(open+1, last, inner)
 	d.kind, d.sigs = pkgdoc.Namespace, []string{"namespace " + d.name}
+	d.holds(inner)
+	m.declare(d)
+	return last + 1, []string{d.name}
+}
+
+// holds makes what a namespace exports its members: all that it declares, or what its lists name.
+func (d *decl) holds(inner *module) {
+	own := map[string]bool{}
+	for _, e := range inner.exports {
+		if e.local == e.as && e.of.module == "" && inner.decls[e.local] != nil {
+			own[e.local] = true
+		} else if e.as != "" {
+			d.lists = append(d.lists, listed{e.as, e, inner})
+		}
+	}
 	for _, name := range inner.order {
+		if inner.chosen && !own[name] {
+			continue
+		}
 		one := *inner.decls[name]
-		one.name = d.name + "." + name
+		one.name, one.members = d.name+"."+name, slices.Clone(one.members)
 		for k := range one.members {
 			one.members[k].name = d.name + "." + one.members[k].name
 		}
 		d.members = append(append(d.members, one), one.members...)
+		for _, l := range one.lists {
+			d.lists = append(d.lists, listed{name + "." + l.as, l.e, l.in})
+		}
 	}
-	m.declare(d)
-	return last + 1, []string{d.name}
 }
 
 // members reads the body of a class, an interface or an enum: methods are symbols of their own, the rest is in its code.

@@ -25,7 +25,7 @@ const maxModules = 5_000 // declaration files of one package
 
 // Read reads the package at the root of fsys.
 func Read(fsys fs.FS) (*pkgdoc.Package, error) {
-	r := &reader{files: &pkgdoc.Files{FS: fsys}, modules: map[string]*module{}, told: map[string]bool{}}
+	r := &reader{files: &pkgdoc.Files{FS: fsys}, modules: map[string]*module{}, told: map[string]bool{}, inner: map[*decl]map[string]*decl{}, asked: map[question]bool{}}
 	text, err := r.files.Read("package.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoPackage
@@ -203,8 +203,10 @@ func (r *reader) declarations(file string) string {
 type reader struct {
 	files   *pkgdoc.Files
 	p       pkgdoc.Package
-	modules map[string]*module // by file; nil for one that cannot be read
-	told    map[string]bool    // declarations that a page describes, by file and name
+	modules map[string]*module         // by file; nil for one that cannot be read
+	told    map[string]bool            // declarations that a page describes, by file, line and name
+	inner   map[*decl]map[string]*decl // what namespaces hold, by name
+	asked   map[question]bool          // in the search for one export
 }
 
 // module is that of a declaration file.
@@ -235,9 +237,10 @@ func (r *reader) module(file string) (*module, error) {
 
 // A public is a declaration under the name that a module gives it; d is nil for one of another package.
 type public struct {
-	name string
-	d    *decl
-	of   from
+	name  string
+	d     *decl
+	of    from
+	typed bool // it is no value, as far as the exports say
 }
 
 // exports are what a module makes public, sorted by name. Modules that export each other end.
@@ -267,8 +270,12 @@ func (r *reader) exports(file string, seen map[string]bool) (out []public, err e
 		}
 		add(p)
 		if e.whole && p.d != nil {
-			for _, inner := range p.d.inside() {
-				add(public{name: inner.name, d: &inner})
+			inner, err := r.within(p.d)
+			if err != nil {
+				return nil, err
+			}
+			for _, one := range inner {
+				add(one)
 			}
 		}
 	}
@@ -338,38 +345,144 @@ func (r *reader) beside(file, module string) string {
 	return r.declarations(path.Join(path.Dir(file), module))
 }
 
+// within are the exports of a namespace as those of a module.
+func (r *reader) within(d *decl) (out []public, err error) {
+	for _, inner := range d.inside() {
+		out = append(out, public{name: inner.name, d: &inner})
+	}
+	for _, l := range d.lists {
+		if strings.Contains(l.as, ".") {
+			continue // of a namespace in it
+		}
+		one, err := r.resolve(d.file, l.in, l.e, 0)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// member is what a namespace exports under a name: p is the namespace.
+func (r *reader) member(p public, name string, depth int) (public, error) {
+	to := public{name: name, of: from{p.of.module, name, p.of.typed}}
+	if p.d == nil || depth > maxNesting {
+		return to, nil
+	}
+	if p.d.all != "" {
+		next, err := r.module(p.d.all)
+		if next == nil {
+			return to, err
+		}
+		return r.find(p.d.all, next, to, depth)
+	}
+	inner := r.inner[p.d]
+	if inner == nil {
+		inner = map[string]*decl{}
+		for _, one := range p.d.inside() {
+			inner[one.name] = &one
+		}
+		r.inner[p.d] = inner
+	}
+	if to.d = inner[name]; to.d != nil {
+		return to, nil
+	}
+	for _, l := range p.d.lists[:min(len(p.d.lists), maxLists)] {
+		if l.as == name {
+			return r.resolve(p.d.file, l.in, l.e, depth+1)
+		}
+	}
+	return to, nil
+}
+
+// maxLists bounds the lists of a namespace that are searched for what is in it: a name behind them is named and not described.
+const maxLists = 1000
+
 // resolve follows an export to what it declares.
 func (r *reader) resolve(file string, m *module, e export, depth int) (public, error) {
-	p := public{name: e.as, of: e.of}
+	p := public{name: e.as, of: e.of, typed: e.typed}
+	if depth == 0 {
+		clear(r.asked)
+	}
 	if e.of.module == "" {
-		if d := m.decls[e.local]; d != nil {
+		if r.again(m, "local "+e.local) {
+			return p, nil
+		}
+		first, rest, deep := strings.Cut(e.local, ".")
+		d, alias, of, ok := m.look(first)
+		switch {
+		case !ok || depth > maxNesting:
+			return p, nil
+		case alias == e.local: // of itself
+			return p, nil
+		case deep || alias != "":
+			path := strings.Trim(cmp.Or(alias, first)+"."+rest, ".")
+			return r.path(file, m, path, p, depth)
+		case d != nil:
 			p.d = d
 			return p, nil
 		}
-		of, ok := m.imports[e.local]
-		if !ok {
-			return p, nil
-		}
-		p.of = of
+		p.of, p.typed = of, p.typed || of.typed
 	}
 	to := r.beside(file, p.of.module)
 	if to == "" || depth > maxNesting {
 		return p, nil
 	}
 	if p.of.name == "*" {
-		p.d = &decl{name: e.as, kind: pkgdoc.Namespace, file: to, sigs: []string{"namespace " + e.as}}
+		p.d = &decl{name: e.as, kind: pkgdoc.Namespace, file: to, all: to, sigs: []string{"namespace " + e.as}}
 		return p, nil
 	}
 	next, err := r.module(to)
 	if next == nil {
 		return p, err
 	}
+	if p.of.name == "=" {
+		for _, other := range next.exports {
+			if other.whole {
+				found, err := r.resolve(to, next, other, depth+1)
+				p.d = found.d
+				return p, err
+			}
+		}
+		p.d = &decl{name: e.as, kind: pkgdoc.Namespace, file: to, all: to, sigs: []string{"namespace " + e.as}}
+		return p, nil
+	}
 	return r.find(to, next, p, depth)
+}
+
+// again reports whether the search for one export asked this of a module before: names may lead in circles, and many ways to one place.
+func (r *reader) again(m *module, what string) bool {
+	key := question{m, what}
+	was := r.asked[key]
+	r.asked[key] = true
+	return was
+}
+
+type question struct {
+	m    *module
+	what string
+}
+
+// path follows a.b.c: a is a local name, the others are each in the one before.
+func (r *reader) path(file string, m *module, path string, p public, depth int) (public, error) {
+	names := strings.SplitN(path, ".", maxNesting)
+	at, err := r.resolve(file, m, export{as: names[0], local: names[0]}, depth+1)
+	for _, name := range names[1:] {
+		if err != nil {
+			return p, err
+		}
+		at, err = r.member(at, name, depth+1)
+	}
+	p.d, p.of = at.d, at.of
+	return p, err
 }
 
 // find looks for a name among the exports of a module.
 func (r *reader) find(file string, m *module, p public, depth int) (public, error) {
 	want := p.of.name
+	if r.again(m, "export "+want) {
+		return p, nil
+	}
 	for _, e := range m.exports {
 		if e.as == want && !(e.of.name == "*" && e.as == "") {
 			found, err := r.resolve(file, m, e, depth+1)
@@ -412,8 +525,18 @@ func (r *reader) entry(e entry) error {
 	if e.name == r.p.Name {
 		page.Title = cmp.Or(r.p.Title, e.name)
 	}
+	seen := map[string]bool{}
 	for _, one := range list {
-		page.Symbols = append(page.Symbols, r.symbols(&page, one)...)
+		symbols, err := r.symbols(&page, one, 0)
+		if err != nil {
+			return err
+		}
+		for _, s := range symbols {
+			if !seen[s.ID] {
+				seen[s.ID] = true
+				page.Symbols = append(page.Symbols, s)
+			}
+		}
 	}
 	if len(page.Symbols) > 0 {
 		r.p.Pages = append(r.p.Pages, page)
@@ -422,16 +545,19 @@ func (r *reader) entry(e entry) error {
 }
 
 // symbols are those of one export: itself and its methods. What another page describes is named alone.
-func (r *reader) symbols(page *pkgdoc.Page, one public) (out []pkgdoc.Symbol) {
+func (r *reader) symbols(page *pkgdoc.Page, one public, depth int) (out []pkgdoc.Symbol, err error) {
 	name := one.name
 	if one.d == nil {
 		s := pkgdoc.Symbol{ID: page.ID + "#" + name, Name: name, Kind: pkgdoc.Variable}
+		if one.typed {
+			s.Kind = pkgdoc.Type
+		}
 		if one.of.module != "" {
 			s.Text = "Of " + one.of.module + "."
 		}
-		return []pkgdoc.Symbol{s}
+		return []pkgdoc.Symbol{s}, nil
 	}
-	key := one.d.file + "\x00" + one.d.name
+	key := fmt.Sprintf("%s\x00%d\x00%s", one.d.file, one.d.line, one.d.name[strings.LastIndexByte(one.d.name, '.')+1:])
 	again := r.told[key]
 	r.told[key] = true
 	for i, d := range append([]decl{*one.d}, one.d.members...) {
@@ -451,10 +577,25 @@ func (r *reader) symbols(page *pkgdoc.Page, one public) (out []pkgdoc.Symbol) {
 		}
 		out = append(out, s)
 		if again {
-			break
+			return out, nil
 		}
 	}
-	return out
+	if depth > maxNesting {
+		return out, nil
+	}
+	for _, l := range one.d.lists {
+		inner, err := r.resolve(one.d.file, l.in, l.e, 0)
+		if err != nil {
+			return nil, err
+		}
+		inner.name = name + "." + l.as
+		more, err := r.symbols(page, inner, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
 }
 
 // commands adds a page of the programs that a package installs.

@@ -79,6 +79,12 @@ func TestExports(t *testing.T) {
 		{"// export const no: 1\n/* export const no2: 1 */\nexport const s: \"export const no3: 1;\" | `${string}`", "s"},
 		{"export const a: () => { b: 1 }\nexport const c: A<B<C>>\n", "a c"},
 		{"export const é: 1", "é"},
+		{"import { o, Q as R } from './other';\ndeclare function f(): f.I;\ndeclare namespace f {\n  export interface I {}\n  export type { o, R };\n  export { f as default };\n}\nexport = f;", "I R default o"},
+		{"export declare namespace N { class I {} }\nexport import A = N.I;", "A N"},
+		{"declare namespace N { namespace M { class I {} } }\nimport B = N.M;\nexport { B };\nexport import C = B.I;\nexport import D = E.F;", "B C D"},
+		{"import * as n from './other';\nexport import A = n.Q;\nexport = N.M;\ndeclare namespace N { namespace M { const x: 1; export { n as y } } }", "A default y"},
+		{"export import A = require('./other');\nexport import B = B.c;", "A B"},
+		{"declare namespace N { const a: 1; const b: 2; export { a as c } }\nexport = N", "c default"},
 		{"export {", ""}, {"export class {{{", ""}, {"}}}} export const a: 1", "a"},
 	} {
 		m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0","types":"index.d.ts"}`)}, "index.d.ts": {Data: []byte(c.src)},
@@ -185,8 +191,8 @@ func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: -short")
 	}
-	for _, unit := range []string{"export const a: 1;\n", "export class A { m(x: B<C>): void; }\n", "<", "a < b ", "(", "{", "export function ", "export const a = <", "class A {", "/** x */", "`", "export const a: A<B<",
-		"namespace a { ", "import ", "export { a, ", "export * from './x';\n", "@", "\\u"} {
+	for _, unit := range []string{"export const a: 1;\n", "export import A = B.c.d;\n", "export class A { m(x: B<C>): void; }\n", "<", "a < b ", "(", "{", "export function ", "export const a = <", "class A {", "/** x */", "`", "export const a: A<B<",
+		"namespace a { ", "export import A = N.B; ", "namespace N { export { a, N as N1 }; } ", "import ", "export { a, ", "export * from './x';\n", "@", "\\u"} {
 		small, large := growth.Times(64<<10, 8, 40, 5*time.Millisecond, func(n int) {
 			parse("a.d.ts", strings.Repeat(unit, n/len(unit)))
 		})
@@ -196,9 +202,28 @@ func TestLinear(t *testing.T) {
 	}
 }
 
+// TestManyWays ends where every name leads to every other.
+func TestManyWays(t *testing.T) {
+	m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0"}`)}}
+	stars := ""
+	for i := range 30 {
+		stars += fmt.Sprintf("export * from './m%d';\n", i)
+	}
+	for i := range 30 {
+		m[fmt.Sprintf("m%d.d.ts", i)] = bundle.MemoryFile{Data: []byte(stars)}
+	}
+	m["index.d.ts"] = bundle.MemoryFile{Data: []byte("export { x } from './m0';\nexport declare namespace N { import A = N.B.B.B.B; export { A as B } }")}
+	p, err := Read(m)
+	if err != nil || p.Count() != 3 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("export declare function a<T extends { x: 1 }>(x?: T, ...y: any[]): void;\nexport * from './b';\nexport { c as d };\nexport default class { private x; m(): 1 }")
 	f.Add("export = A;\ndeclare namespace A { const b: `x${string}`; }\nimport e = require('f');\nexport const enum G { H }")
+	f.Add("namespace {}")
+	f.Add("export namespace N { import A = N.B; export { A as B, f as default }; export type { C } }\nexport import D = N.B;\nimport f = require('./b')")
 	f.Fuzz(func(t *testing.T, src string) {
 		m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0"}`)}, "index.d.ts": {Data: []byte(src)}, "b.d.ts": {Data: []byte(src)}}
 		p, err := Read(m)
@@ -215,4 +240,23 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNamespace describes what a namespace exports by a list or by an alias as where it is declared, also in a circle.
+func TestNamespace(t *testing.T) {
+	m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0"}`)}, "t.d.ts": {Data: []byte("/** One. */\nexport interface Q { id: string }")}}
+	m["index.d.ts"] = bundle.MemoryFile{Data: []byte("import { Q } from './t';\nimport type { Z } from 'elsewhere';\nexport declare namespace N {\n  class I { m(): void }\n  namespace M { export type { Q, Z }; export { N } }\n}\nexport import A = N.I;")}
+	p, err := Read(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range p.Pages[0].Symbols {
+		got = append(got, fmt.Sprintf("%s %s %s|%s", s.Kind, s.Name, strings.Join(strings.Fields(s.Signature), " "), s.Text))
+	}
+	want := []string{"class A class I { }|", "method A.m m(): void|", "namespace N namespace N|", "class N.I class I { }|", "method N.I.m m(): void|",
+		"namespace N.M namespace M|", "interface N.M.Q interface Q { id: string; }|One.", "type N.M.Z |Of elsewhere.", "namespace N.M.N |"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
