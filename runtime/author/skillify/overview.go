@@ -39,10 +39,11 @@ func (m *maker) count() {
 			if s.Kind == pkgdoc.Command { // every text names the package
 				continue
 			}
-			m.mentions[s.ID] = words[s.Name]
-			last := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+			name := m.shown(m.p.Pages[i].ID, s)
+			m.mentions[s.ID] = words[name]
+			last := name[strings.LastIndexByte(name, '.')+1:]
 			switch {
-			case m.p.Ecosystem == "r" || last == s.Name:
+			case m.p.Ecosystem == "r" || last == name:
 			case s.Kind == pkgdoc.Method: // a text has words such as has and from for other reasons, too
 				m.mentions[s.ID] += words[last] / 4
 			default:
@@ -103,6 +104,10 @@ func (m *maker) tasks() (out []task) {
 func (m *maker) perSymbol(p *pkgdoc.Page, symbols []pkgdoc.Symbol) (out []task) {
 	for _, s := range symbols {
 		what := firstSentence(s.Text)
+		if s.Name == standard && p.ID == m.p.Name && value(s) {
+			out = append(out, task{cmp.Or(what, p.Title), p, []pkgdoc.Symbol{s}, m.mentions[s.ID]})
+			continue
+		}
 		if what == "" || s.Kind == pkgdoc.Constant || s.Kind == pkgdoc.Variable {
 			continue
 		}
@@ -126,8 +131,8 @@ func upperFirst(s string) string {
 }
 
 // called is a symbol as code names it.
-func (m *maker) called(s pkgdoc.Symbol) string {
-	name := m.clean(s.Name)
+func (m *maker) called(page string, s pkgdoc.Symbol) string {
+	name := m.clean(m.shown(page, s))
 	if s.Kind == pkgdoc.Function && m.p.Ecosystem != "npm" && identifier().FindString(name) == name {
 		name += "()"
 	}
@@ -204,7 +209,7 @@ func (m *maker) description(tasks []task) string {
 	var seen []string
 	for _, t := range tasks {
 		for _, s := range t.use[:1] {
-			name := m.line(m.clean(s.Name))
+			name := m.line(m.clean(m.shown(t.page.ID, s)))
 			if slices.Contains(seen, name) || len(out)+len(sep)+len(name)+1 > maxDescription-100 || len(seen) == 8 {
 				continue
 			}
@@ -240,26 +245,6 @@ func lowerFirst(s string) string {
 	return s
 }
 
-// loading is how code takes the package in.
-func (m *maker) loading(tasks []task) string {
-	name := strings.Join(strings.Fields(m.clean(m.p.Name)), "")
-	switch m.p.Ecosystem {
-	case "r":
-		return fmt.Sprintf("```r\nlibrary(%s)  # else install.packages(\"%s\")\n```\n\n", name, name)
-	case "go":
-		return fmt.Sprintf("```go\nimport \"%s\" // else go get %s@v%s\n```\n\n", name, name, m.line(strings.TrimPrefix(m.p.Version, "v")))
-	case "npm":
-		if len(tasks) == 0 || tasks[0].page.ID != m.p.Name {
-			return fmt.Sprintf("```sh\nnpm install %s\n```\n\n", name)
-		}
-		symbol, _, _ := strings.Cut(tasks[0].use[0].Name, ".")
-		return fmt.Sprintf("```ts\nimport { %s } from \"%s\" // else npm install %s\n```\n\n", m.line(m.clean(symbol)), name, name)
-	case "pypi":
-		return fmt.Sprintf("```python\nimport %s  # else pip install %s\n```\n\n", strings.ReplaceAll(name, "-", "_"), name)
-	}
-	return ""
-}
-
 // table is which symbols do which task, with at most room bytes.
 func (m *maker) table(tasks []task, room int) string {
 	var w strings.Builder
@@ -267,7 +252,7 @@ func (m *maker) table(tasks []task, room int) string {
 	for _, t := range tasks {
 		var names []string
 		for _, s := range t.use[:min(len(t.use), 3)] {
-			names = append(names, m.called(s))
+			names = append(names, m.called(t.page.ID, s))
 		}
 		title := strings.TrimSuffix(m.cell(t.title), ".")
 		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(pkgdoc.Code(t.page.ID)), m.pageAt[t.page.ID])
@@ -302,7 +287,7 @@ func (m *maker) pitfalls() string {
 			if byWhy[why] == nil {
 				order = append(order, why)
 			}
-			byWhy[why] = append(byWhy[why], m.called(s))
+			byWhy[why] = append(byWhy[why], m.called(p.ID, s))
 		}
 	}
 	if len(order) == 0 {

@@ -133,6 +133,7 @@ type maker struct {
 	mentions map[string]int    // of symbols in guides and examples, by id
 
 	describes map[string][]string // pages by the ids of themselves and their symbols; made when it is asked for
+	imports   []clause            // that guides write; made when it is asked for
 	hidden    int
 	largest   int
 }

@@ -121,7 +121,7 @@ func (s *Source) read() (*pkgdoc.Package, error) {
 	case in.Has("DESCRIPTION"):
 		return rpkg.Read(s.files)
 	case in.Has("go.mod"):
-		return gopkg.Read(s.files, cmp.Or(s.version, "devel"))
+		return gopkg.Read(s.files, cmp.Or(s.version, gopkg.Devel))
 	case in.Has("package.json"):
 		return npmpkg.Read(s.files)
 	}
