@@ -47,7 +47,7 @@ func (m *maker) index() error {
 	for i := range m.p.Pages {
 		page := &m.p.Pages[i]
 		for _, s := range page.Symbols {
-			out.Symbols = append(out.Symbols, Symbol{s.ID, s.Kind, m.clean(s.Signature), cmp.Or(s.Deprecated, page.Deprecated), m.pageAt[page.ID]})
+			out.Symbols = append(out.Symbols, Symbol{s.ID, s.Kind, m.clean(s.Signature), cmp.Or(s.Deprecated, page.Deprecated), m.at(page.ID, s.ID)})
 			if page.Internal {
 				out.Internal++
 			}

@@ -255,7 +255,7 @@ func (m *maker) table(tasks []task, room int) string {
 			names = append(names, m.called(t.page.ID, s))
 		}
 		title := strings.TrimSuffix(m.cell(t.title), ".")
-		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(pkgdoc.Code(t.page.ID)), m.pageAt[t.page.ID])
+		row := fmt.Sprintf("| %s | %s | [%s](%s) |\n", short(title, 90), strings.ReplaceAll(strings.Join(names, " "), "|", `\|`), m.cell(pkgdoc.Code(t.page.ID)), m.at(t.page.ID, t.use[0].ID))
 		if rows == maxTasks || w.Len()+len(row) > room {
 			break
 		}
@@ -329,7 +329,11 @@ func (m *maker) references() string {
 		}
 		w.WriteString(line + "\n")
 	}
-	fmt.Fprintf(&w, "- [All %d pages and their symbols](references/contents.md): to find what the table does not name; each page is a file of references/api\n", len(m.p.Pages))
+	all := fmt.Sprintf("All %d pages and their symbols", len(m.p.Pages))
+	if len(m.p.Pages) == 1 {
+		all = "The page and its symbols"
+	}
+	fmt.Fprintf(&w, "- [%s](references/contents.md): to find what the table does not name; each page is a file of references/api\n", all)
 	return w.String()
 }
 
@@ -339,17 +343,8 @@ func (m *maker) contents() {
 	fmt.Fprintf(&w, "# %s: all pages\n\n", m.clean(m.p.Name))
 	for i := range m.p.Pages {
 		p := &m.p.Pages[i]
-		var names []string
-		for _, s := range p.Symbols {
-			if s.Name != p.ID {
-				names = append(names, pkgdoc.Code(m.clean(s.Name)))
-			}
-		}
-		line := fmt.Sprintf("- %s (%s): %s", pkgdoc.Code(m.clean(p.ID)), strings.TrimPrefix(m.pageAt[p.ID], "references/"), m.clean(p.Title))
-		if n := len(names) - 40; n > 0 {
-			names = append(names[:40], fmt.Sprintf("and %d more", n))
-		}
-		if len(names) > 0 {
+		line := fmt.Sprintf("- %s (%s): %s", pkgdoc.Code(m.clean(p.ID)), below(m.pageAt[p.ID]), m.clean(p.Title))
+		if names := m.others(p); len(names) > 0 {
 			line += ". Also: " + strings.Join(names, ", ")
 		}
 		if p.Deprecated != "" {
@@ -359,3 +354,28 @@ func (m *maker) contents() {
 	}
 	m.reference("references/contents.md", w.String())
 }
+
+// below is the path of a reference without the folder of all.
+func below(file string) string { return strings.TrimPrefix(file, "references/") }
+
+// others are the symbols of a page that are not called as the page is, with the file of those in another part of it.
+func (m *maker) others(p *pkgdoc.Page) (names []string) {
+	file := m.pageAt[p.ID]
+	for i, s := range p.Symbols {
+		if s.Name == p.ID {
+			continue
+		}
+		if len(names) == maxNamed {
+			return append(names, fmt.Sprintf("and %d more", len(p.Symbols)-i))
+		}
+		name := pkgdoc.Code(m.clean(m.shown(p.ID, s)))
+		if at := m.at(p.ID, s.ID); at != file {
+			file, name = at, "in "+below(at)+" "+name
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// maxNamed are the symbols of a page that the list of all pages names.
+const maxNamed = 40

@@ -33,101 +33,161 @@ func (m *maker) guides() {
 	}
 }
 
-// reference writes a file, or several where it is too long: cut at headings, else at empty lines outside code, else at line ends, else anywhere.
-func (m *maker) reference(at, text string) {
+// reference writes a file, or several where it is too long: see [split]. It says in which of them each offset of the text is.
+func (m *maker) reference(at, text string) func(offset int) string {
 	parts := split(text, referenceTokens*4)
+	names := []string{at}
+	for i := range parts[1:] {
+		names = append(names, fmt.Sprintf("%s-part%d.md", strings.TrimSuffix(at, ".md"), i+2))
+	}
 	for i, part := range parts {
-		name := at
+		text := part.text
+		if i+1 < len(parts) {
+			text += fmt.Sprintf("\n\nContinued in %s.\n", names[i+1])
+		}
 		if i > 0 {
-			name = fmt.Sprintf("%s-part%d.md", strings.TrimSuffix(at, ".md"), i+1)
+			text = fmt.Sprintf("Part %d of %d of %s.\n\n", i+1, len(parts), at) + text
 		}
-		if len(parts) > 1 {
-			if i+1 < len(parts) {
-				part += fmt.Sprintf("\n\nContinued in %s-part%d.md.\n", strings.TrimSuffix(at, ".md"), i+2)
-			}
-			if i > 0 {
-				part = fmt.Sprintf("Part %d of %d of %s.\n\n", i+1, len(parts), at) + part
-			}
+		m.add(names[i], text)
+		m.largest = max(m.largest, tokens(text))
+	}
+	return func(offset int) string {
+		n, found := slices.BinarySearchFunc(parts, offset, func(p piece, offset int) int { return cmp.Compare(p.from, offset) })
+		if !found {
+			n = max(n-1, 0)
 		}
-		m.add(name, part)
-		m.largest = max(m.largest, tokens(part))
+		return names[n]
 	}
 }
 
-// split cuts text into parts of at most limit bytes, each at the best place that there is.
-func split(text string, limit int) (parts []string) {
-	limit -= 200 // for what says where it goes on
-	for len(text) > limit {
-		at, better, worse := 0, 0, 0
-		fence := ""
-		for pos := 0; pos < limit; {
-			end := strings.IndexByte(text[pos:], '\n')
-			if end < 0 {
-				break
-			}
-			line := text[pos : pos+end]
-			if fence == "" {
-				if strings.HasPrefix(line, "#") && pos > limit/4 {
-					better = pos
-				}
-				if line == "" {
-					at = pos
-				}
-			}
-			worse = pos
-			if t := strings.TrimSpace(line); strings.HasPrefix(t, "```") {
-				if mark := t[:len(t)-len(strings.TrimLeft(t, "`"))]; fence == "" {
-					fence = mark
-				} else if t == mark && len(mark) >= len(fence) {
-					fence = ""
-				}
-			}
-			pos += end + 1
+// A piece is a part of a text: from its offset up to the next one's.
+type piece struct {
+	from int
+	text string
+}
+
+// maxFence bounds the line that opens code, as far as it is written again where code is cut.
+const maxFence = 100
+
+// split cuts text into parts of at most limit bytes, each at the best place in its last three quarters: at a heading, else at an empty line
+// outside code, else at a line end, else anywhere. Code that is cut is closed, and opened again in the next part.
+func split(text string, limit int) (parts []piece) {
+	limit -= 200 + 2*maxFence // for what says where it goes on
+	from, open := 0, ""
+	for len(text)-from > limit {
+		at, inside := cut(text[from:], limit, open)
+		part := reopened(open, strings.Trim(text[from:from+at], "\n"))
+		if inside != "" {
+			part += "\n" + inside[:len(inside)-len(strings.TrimLeft(inside, " "))] + pkgdoc.Fenced(inside, "")
 		}
-		at = cmp.Or(better, at, worse)
-		if at == 0 {
-			at = limit
-			for at > 0 && text[at]&0xc0 == 0x80 {
-				at--
-			}
+		parts = append(parts, piece{from, part})
+		for from += at; from < len(text) && text[from] == '\n'; from++ {
 		}
-		parts = append(parts, strings.Trim(text[:at], "\n"))
-		text = strings.TrimLeft(text[at:], "\n")
+		open = inside
 	}
-	return append(parts, strings.Trim(text, "\n"))
+	return append(parts, piece{from, reopened(open, strings.Trim(text[from:], "\n"))})
+}
+
+// reopened is text behind the line that opens its code, if it begins in code.
+func reopened(open, text string) string {
+	if open == "" {
+		return text
+	}
+	return open + "\n" + text
+}
+
+// cut is where a part of text ends, and the line that opens the code that it ends in. open is that of the code at its start.
+func cut(text string, limit int, open string) (at int, inside string) {
+	var heading, empty int
+	fence := pkgdoc.Fenced(open, "")
+	for pos := 0; pos < limit; {
+		end := strings.IndexByte(text[pos:], '\n')
+		if end < 0 {
+			break
+		}
+		line := text[pos : pos+end]
+		if fence == "" && pos > limit/4 {
+			if strings.HasPrefix(line, "#") {
+				heading = pos
+			}
+			if line == "" {
+				empty = pos
+			}
+		}
+		at, inside = pos, open
+		was := fence
+		if fence = pkgdoc.Fenced(line, was); fence == "" {
+			open = ""
+		} else if was == "" {
+			open = strings.TrimRight(line, " \t\r")
+		}
+		pos += end + 1
+	}
+	if heading > 0 || empty > 0 {
+		return cmp.Or(heading, empty), ""
+	}
+	if at == 0 {
+		for at = limit; at > 0 && text[at]&0xc0 == 0x80; at-- {
+		}
+		at, inside = cmp.Or(at, limit), open
+	}
+	if len(inside) > maxFence {
+		inside = ""
+	}
+	return at, inside
 }
 
 // api writes the pages. Many pages are put together, in their order.
 func (m *maker) api() {
-	m.pageAt = map[string]string{}
+	m.pageAt, m.symbolAt = map[string]string{}, map[string]string{}
 	taken := map[string]bool{}
-	var group []string
-	var ids []string
-	size := 0
+	var group strings.Builder
+	var places []place
+	first := ""
 	flush := func() {
-		if len(ids) == 0 {
+		if len(places) == 0 {
 			return
 		}
-		at := fileName("api", ids[0], taken)
-		for _, id := range ids {
-			m.pageAt[id] = at
+		file := m.reference(fileName("api", first, taken), group.String())
+		for _, p := range places {
+			if p.symbol == "" {
+				m.pageAt[p.page] = file(p.offset)
+			} else if m.symbolAt[p.symbol] == "" {
+				m.symbolAt[p.symbol] = file(p.offset)
+			}
 		}
-		m.reference(at, strings.Join(group, "\n\n"))
-		group, ids, size = nil, nil, 0
+		group.Reset()
+		places = nil
 	}
 	for i := range m.p.Pages {
 		page := &m.p.Pages[i]
-		text := m.page(page)
-		if len(m.p.Pages) <= maxPages || size+len(text) > referenceTokens*4/2 {
+		text, at := m.page(page)
+		if len(m.p.Pages) <= maxPages || group.Len()+len(text) > referenceTokens*4/2 {
 			flush()
 		}
-		group, ids, size = append(group, text), append(ids, page.ID), size+len(text)
+		if group.Len() > 0 {
+			group.WriteString("\n\n")
+		} else {
+			first = page.ID
+		}
+		places = append(places, place{page: page.ID, offset: group.Len()})
+		for _, p := range at {
+			p.offset += group.Len()
+			places = append(places, p)
+		}
+		group.WriteString(text)
 	}
 	flush()
 }
 
-// page is one page as Markdown.
-func (m *maker) page(p *pkgdoc.Page) string {
+// A place is where a text tells of a page, or of a symbol.
+type place struct {
+	page, symbol string
+	offset       int
+}
+
+// page is one page as Markdown, and where in it its symbols are.
+func (m *maker) page(p *pkgdoc.Page) (string, []place) {
 	var w strings.Builder
 	section := func(level int, title, text string) {
 		if text = strings.TrimSpace(m.clean(text)); text != "" {
@@ -142,7 +202,7 @@ func (m *maker) page(p *pkgdoc.Page) string {
 	if text := strings.TrimSpace(m.clean(p.Text)); text != "" {
 		w.WriteString("\n\n" + text)
 	}
-	m.symbols(&w, p)
+	at := m.symbols(&w, p)
 	if len(p.Params) > 0 {
 		w.WriteString("\n\n## Arguments\n")
 		for _, param := range p.Params {
@@ -166,49 +226,96 @@ func (m *maker) page(p *pkgdoc.Page) string {
 	if see := m.see(p); see != "" {
 		w.WriteString("\n\n## See also\n\n" + see)
 	}
-	return w.String()
+	return w.String(), at
 }
 
 func (m *maker) language() string {
 	return map[string]string{"r": "r", "go": "go", "npm": "ts", "pypi": "python"}[m.p.Ecosystem]
 }
 
-// symbols lists what a page describes: signatures as code, then what is said of each.
-func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) {
-	var lines, bare []string
-	seen := map[string]bool{}
+// symbols lists what a page describes: signatures as code, then what is said of each. A symbol is where its own text is, else at its signature.
+func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) (at []place) {
+	const usage = "\n\n## Usage\n\n"
+	var lines []string
+	var bare []pkgdoc.Symbol
+	seen := map[string]int{}
+	size := 0
 	for _, s := range p.Symbols {
-		sig := m.wrapped(m.clean(s.Signature))
+		sig := strings.Trim(m.wrapped(m.clean(s.Signature)), "\n")
 		if s.Kind == pkgdoc.Method && m.p.Ecosystem == "r" && sig != "" {
 			sig += "  # " + m.clean(s.Name)
 		}
-		switch {
-		case sig == "":
-			bare = append(bare, pkgdoc.Code(m.clean(s.Name)))
-		case !seen[sig]:
-			seen[sig] = true
-			lines = append(lines, sig)
+		if sig == "" {
+			if s.Name != p.ID { // which is in the title
+				bare = append(bare, s)
+			}
+			continue
 		}
+		if _, ok := seen[sig]; !ok {
+			seen[sig] = size
+			lines = append(lines, sig)
+			size += len(sig) + 1
+		}
+		at = append(at, place{p.ID, s.ID, seen[sig]})
 	}
 	if len(lines) > 0 {
-		w.WriteString("\n\n## Usage\n\n" + pkgdoc.Fence(m.language(), strings.Join(lines, "\n")))
+		code := pkgdoc.Fence(m.language(), strings.Join(lines, "\n"))
+		for i := range at {
+			at[i].offset += w.Len() + len(usage) + strings.IndexByte(code, '\n') + 1
+		}
+		w.WriteString(usage + code)
+	}
+	for i, s := range bare {
+		switch {
+		case i == 0:
+			w.WriteString("\n\nAlso: ")
+		case i%20 == 0:
+			w.WriteString(",\n") // so that a long list is cut between names
+		default:
+			w.WriteString(", ")
+		}
+		at = append(at, place{p.ID, s.ID, w.Len()})
+		w.WriteString(pkgdoc.Code(m.clean(m.shown(p.ID, s))))
 	}
 	if len(bare) > 0 {
-		w.WriteString("\n\nAlso: " + strings.Join(bare, ", ") + ".")
+		w.WriteByte('.')
 	}
+	return append(m.told(w, p), at...)
+}
+
+// told writes what is said of each symbol of a page.
+func (m *maker) told(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 	for _, s := range p.Symbols {
 		text := strings.TrimSpace(m.clean(s.Text))
 		if text == "" && s.Returns == "" && s.Deprecated == "" {
 			continue
 		}
-		fmt.Fprintf(w, "\n\n### %s", pkgdoc.Code(m.clean(s.ID)))
+		w.WriteString("\n\n")
+		at = append(at, place{p.ID, s.ID, w.Len()})
+		fmt.Fprintf(w, "### %s", pkgdoc.Code(m.clean(s.ID)))
 		if s.Deprecated != "" {
 			fmt.Fprintf(w, "\n\n**Deprecated**: %s", m.clean(s.Deprecated))
+			text = undeprecated(text, m.clean(s.Deprecated))
 		}
 		if text != "" {
 			w.WriteString("\n\n" + text)
 		}
 	}
+	return at
+}
+
+// undeprecated is text without the paragraph that says why its symbol is deprecated, which is told already.
+func undeprecated(text, why string) string {
+	var out []string
+	for p := range strings.SplitSeq(text, "\n\n") {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(p), "Deprecated:"); ok {
+			if rest = strings.Join(strings.Fields(rest), " "); rest == "" || rest == strings.TrimSpace(why) {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return strings.TrimSpace(strings.Join(out, "\n\n"))
 }
 
 // wrapped breaks a long signature at its arguments.

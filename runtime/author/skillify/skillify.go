@@ -130,6 +130,7 @@ type maker struct {
 	files    []File
 	guideAt  map[string]string // file of each guide, by id
 	pageAt   map[string]string // file of each page, by id
+	symbolAt map[string]string // that of each symbol which has a place of its own on its page
 	mentions map[string]int    // of symbols in guides and examples, by id
 
 	describes map[string][]string // pages by the ids of themselves and their symbols; made when it is asked for
@@ -149,6 +150,11 @@ func (m *maker) origin() {
 	if m.o.Summary != nil {
 		m.from.SummarizedBy = m.o.Summary.By
 	}
+}
+
+// at is the file that tells of a symbol of a page.
+func (m *maker) at(page, symbol string) string {
+	return cmp.Or(m.symbolAt[symbol], m.pageAt[page])
 }
 
 func tokens(text string) int { return (len(text) + 3) / 4 }

@@ -193,7 +193,7 @@ func (m *maker) fileOf(id string) string {
 		return at
 	}
 	for _, page := range m.pagesOf(id) {
-		return m.pageAt[page]
+		return m.at(page, id)
 	}
 	return ""
 }
