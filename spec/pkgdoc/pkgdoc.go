@@ -328,7 +328,7 @@ func (f *Files) Finish(p *Package) error {
 		p.Guides = append(p.Guides, g)
 		break
 	}
-	for _, name := range []string{"LICENSE", "LICENCE", "LICENSE.md", "LICENSE.txt", "COPYING"} {
+	for _, name := range LicenseNames() {
 		if text, err := f.Text(name); err == nil && len(text) <= maxLicense {
 			p.LicenseText = text
 			break
@@ -336,6 +336,11 @@ func (f *Files) Finish(p *Package) error {
 	}
 	p.Inputs = f.Inputs()
 	return nil
+}
+
+// LicenseNames are the files that may hold the license of a package, the one that counts first.
+func LicenseNames() []string {
+	return []string{"LICENSE", "LICENCE", "LICENSE.md", "LICENSE.txt", "COPYING"}
 }
 
 const maxLicense = 256 << 10 // bytes; a longer text is none

@@ -48,7 +48,7 @@ func (m *maker) clean(text string) string {
 // line is text of the package on one line of SKILL.md, which agents expand: what would name an argument, a file or a command there
 // does not. It is Markdown, as text of pkgdoc is.
 func (m *maker) line(text string) string {
-	text = strings.Join(strings.Fields(m.clean(text)), " ")
+	text = strings.Join(strings.Fields(m.prose(text)), " ")
 	text = strings.ReplaceAll(text, "<!--", "< !--")
 	text = strings.ReplaceAll(text, "!`", "! `")
 	var w strings.Builder
@@ -102,7 +102,11 @@ func short(s string, n int) string {
 			at--
 		}
 	}
-	return strings.TrimRight(s[:at], " ,.;:-") + "…"
+	s = s[:at]
+	if strings.Count(s, "`")%2 == 1 {
+		s = s[:strings.LastIndexByte(s, '`')] // code that is cut would go on behind it
+	}
+	return strings.TrimRight(s, " ,.;:-") + "…"
 }
 
 // firstSentence is the first sentence of a paragraph, without its full stop.

@@ -343,7 +343,7 @@ func (m *maker) contents() {
 	fmt.Fprintf(&w, "# %s: all pages\n\n", m.clean(m.p.Name))
 	for i := range m.p.Pages {
 		p := &m.p.Pages[i]
-		line := fmt.Sprintf("- %s (%s): %s", pkgdoc.Code(m.clean(p.ID)), below(m.pageAt[p.ID]), m.clean(p.Title))
+		line := fmt.Sprintf("- %s (%s): %s", pkgdoc.Code(m.clean(p.ID)), below(m.pageAt[p.ID]), m.prose(p.Title))
 		if names := m.others(p); len(names) > 0 {
 			line += ". Also: " + strings.Join(names, ", ")
 		}

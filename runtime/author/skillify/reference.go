@@ -13,6 +13,9 @@ import (
 func (m *maker) guides() {
 	m.guideAt = map[string]string{}
 	taken := map[string]bool{}
+	for i := range m.p.Guides { // all, for links from one to another
+		m.guideAt[m.p.Guides[i].ID] = fileName("guides", m.p.Guides[i].ID, taken)
+	}
 	for i := range m.p.Guides {
 		g := &m.p.Guides[i]
 		text := m.clean(g.Text)
@@ -27,9 +30,7 @@ func (m *maker) guides() {
 		if !strings.HasPrefix(text, "# ") {
 			text = "# " + m.clean(g.Title) + "\n\n" + text
 		}
-		at := fileName("guides", g.ID, taken)
-		m.guideAt[g.ID] = at
-		m.reference(at, text)
+		m.reference(m.guideAt[g.ID], relinked(text, m.guideLinks(g, text), len(text) > referenceTokens*4))
 	}
 }
 
@@ -40,8 +41,15 @@ func (m *maker) reference(at, text string) func(offset int) string {
 	for i := range parts[1:] {
 		names = append(names, fmt.Sprintf("%s-part%d.md", strings.TrimSuffix(at, ".md"), i+2))
 	}
+	var heads []map[string]bool
+	for i := range parts {
+		heads = append(heads, anchors(parts[i].text))
+	}
 	for i, part := range parts {
 		text := part.text
+		if len(parts) > 1 {
+			text = relinked(text, partLinks(i, heads, names), false)
+		}
 		if i+1 < len(parts) {
 			text += fmt.Sprintf("\n\nContinued in %s.\n", names[i+1])
 		}
@@ -190,23 +198,23 @@ type place struct {
 func (m *maker) page(p *pkgdoc.Page) (string, []place) {
 	var w strings.Builder
 	section := func(level int, title, text string) {
-		if text = strings.TrimSpace(m.clean(text)); text != "" {
+		if text = strings.TrimSpace(m.prose(text)); text != "" {
 			fmt.Fprintf(&w, "\n\n%s %s\n\n%s", strings.Repeat("#", level), title, text)
 		}
 	}
-	title := m.clean(cmp.Or(p.Title, p.ID))
+	title := m.prose(cmp.Or(p.Title, p.ID))
 	fmt.Fprintf(&w, "# %s: %s", pkgdoc.Code(m.clean(p.ID)), title)
 	if p.Deprecated != "" {
 		fmt.Fprintf(&w, "\n\n**%s**: not for new code.", strings.ToUpper(p.Deprecated[:1])+p.Deprecated[1:])
 	}
-	if text := strings.TrimSpace(m.clean(p.Text)); text != "" {
+	if text := strings.TrimSpace(m.prose(p.Text)); text != "" {
 		w.WriteString("\n\n" + text)
 	}
 	at := m.symbols(&w, p)
 	if len(p.Params) > 0 {
 		w.WriteString("\n\n## Arguments\n")
 		for _, param := range p.Params {
-			text := strings.ReplaceAll(strings.TrimSpace(m.clean(param.Text)), "\n", "\n  ")
+			text := strings.ReplaceAll(strings.TrimSpace(m.prose(param.Text)), "\n", "\n  ")
 			fmt.Fprintf(&w, "\n- %s: %s", pkgdoc.Code(m.clean(param.Name)), strings.ReplaceAll(text, "\n  \n", "\n\n"))
 		}
 	}
@@ -286,7 +294,7 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 // told writes what is said of each symbol of a page.
 func (m *maker) told(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 	for _, s := range p.Symbols {
-		text := strings.TrimSpace(m.clean(s.Text))
+		text := strings.TrimSpace(m.prose(s.Text))
 		if text == "" && s.Returns == "" && s.Deprecated == "" {
 			continue
 		}
@@ -294,8 +302,8 @@ func (m *maker) told(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 		at = append(at, place{p.ID, s.ID, w.Len()})
 		fmt.Fprintf(w, "### %s", pkgdoc.Code(m.clean(s.ID)))
 		if s.Deprecated != "" {
-			fmt.Fprintf(w, "\n\n**Deprecated**: %s", m.clean(s.Deprecated))
-			text = undeprecated(text, m.clean(s.Deprecated))
+			fmt.Fprintf(w, "\n\n**Deprecated**: %s", m.prose(s.Deprecated))
+			text = undeprecated(text, m.prose(s.Deprecated))
 		}
 		if text != "" {
 			w.WriteString("\n\n" + text)

@@ -21,7 +21,7 @@ import (
 const Generator = "skl"
 
 // templates is raised when the same package gives other files.
-const templates = 1
+const templates = 2
 
 // Budgets. A token is about four bytes.
 const (

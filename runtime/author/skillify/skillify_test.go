@@ -88,11 +88,7 @@ func clean(t *testing.T, s *Skill) {
 			t.Errorf("%s has %d tokens", f.Path, tokens(string(f.Data)))
 		}
 	}
-	for _, m := range regexp.MustCompile(`\]\((references/[^)]*)\)`).FindAllStringSubmatch(string(src), -1) {
-		if _, ok := files[m[1]]; !ok {
-			t.Errorf("SKILL.md leads to %s, which is not there", m[1])
-		}
-	}
+	resolves(t, s)
 	if lines := strings.Count(string(src), "\n"); lines > 500 || tokens(string(src)) > 4000 {
 		t.Errorf("SKILL.md has %d lines and %d tokens", lines, tokens(string(src)))
 	}
