@@ -236,7 +236,7 @@ func (v *v1Reader) libraryDepends(f Field) {
 			bad(item.Span, "library_depends holds an entry that is neither a package name nor a map of name, version and ecosystem")
 			return
 		}
-		if !validPackage(d.Ecosystem, d.Name) {
+		if !ValidPackage(d.Ecosystem, d.Name) {
 			bad(item.Span, "%q is not the name of a package of ecosystem %q", diag.Printable(d.Name), diag.Printable(d.Ecosystem))
 			return
 		}
@@ -269,8 +269,8 @@ func dependency(item Value) (Dependency, bool) {
 	return d, d.Name != "" && len(d.Version) <= 128
 }
 
-// validPackage knows the names that r, npm, go and pypi give to packages.
-func validPackage(ecosystem, name string) bool {
+// ValidPackage reports whether r, npm, go or pypi lets a package have that name: at most 214 bytes of ASCII.
+func ValidPackage(ecosystem, name string) bool {
 	if name == "" || len(name) > 214 {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/pkgdoc"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -90,6 +91,9 @@ func Make(p *pkgdoc.Package, o Options) (*Skill, error) {
 	if len(p.Skills) > 0 {
 		return nil, &HasSkills{p.Name, p.Skills}
 	}
+	if err := valid(p); err != nil {
+		return nil, err
+	}
 	if o.Summary != nil {
 		if err := CheckSummary(p, o.Summary); err != nil {
 			return nil, err
@@ -119,6 +123,34 @@ type HasSkills struct {
 
 func (e *HasSkills) Error() string {
 	return fmt.Sprintf("%s brings skills of its own: %s", e.Package, strings.Join(e.Skills, ", "))
+}
+
+// Invalid is the error of a package that its ecosystem does not let be called so, or whose version is no version: both are written into
+// commands that people copy.
+type Invalid struct {
+	Ecosystem string
+	What      string // name or version
+	Value     string
+}
+
+func (e *Invalid) Error() string {
+	return fmt.Sprintf("%q is not a %s that a package of %s has", short(diag.Printable(e.Value), 80), e.What, map[string]string{"r": "R", "go": "Go", "npm": "npm", "pypi": "Python"}[e.Ecosystem])
+}
+
+// valid refuses a package by its name and version.
+func valid(p *pkgdoc.Package) error {
+	if !skill.ValidPackage(p.Ecosystem, p.Name) {
+		return &Invalid{p.Ecosystem, "name", p.Name}
+	}
+	for _, c := range p.Version {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.ContainsRune(".+_~-", c)) {
+			return &Invalid{p.Ecosystem, "version", p.Version}
+		}
+	}
+	if p.Version == "" || len(p.Version) > 128 || strings.ContainsRune(".+_~-", rune(p.Version[0])) {
+		return &Invalid{p.Ecosystem, "version", p.Version}
+	}
+	return nil
 }
 
 type maker struct {

