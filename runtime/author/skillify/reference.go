@@ -251,7 +251,7 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 	for _, s := range p.Symbols {
 		sig := strings.Trim(m.wrapped(m.clean(s.Signature)), "\n")
 		if s.Kind == pkgdoc.Method && m.p.Ecosystem == "r" && sig != "" {
-			sig += "  # " + m.clean(s.Name)
+			sig += "  # " + m.clean(methodName(s.Name))
 		}
 		if sig == "" {
 			if s.Name != p.ID { // which is in the title
@@ -289,6 +289,14 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 		w.WriteByte('.')
 	}
 	return append(m.told(w, p), at...)
+}
+
+// methodName says of which classes a method of R is.
+func methodName(name string) string {
+	if generic, classes, ok := strings.Cut(strings.TrimSuffix(name, "-method"), ","); ok && generic != "" && strings.HasSuffix(name, "-method") {
+		return "S4 method for signature '" + classes + "'"
+	}
+	return name
 }
 
 // told writes what is said of each symbol of a page.

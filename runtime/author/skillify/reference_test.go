@@ -103,6 +103,16 @@ func TestSplitCode(t *testing.T) {
 	}
 }
 
+// TestMethods says of a method of R what it is of.
+func TestMethods(t *testing.T) {
+	p := &pkgdoc.Package{Ecosystem: "r", Name: "rp", Version: "1.0.0", Title: "M", Pages: []pkgdoc.Page{{ID: "show", Title: "Show", Symbols: []pkgdoc.Symbol{
+		{ID: "show,Person-method", Name: "show,Person-method", Kind: pkgdoc.Method, Signature: "show(object)"}, {ID: "print.foo", Name: "print.foo", Kind: pkgdoc.Method, Signature: "print(x)"}}}}}
+	page := string(mustMake(t, p).File("references/api/show.md"))
+	if !strings.Contains(page, "show(object)  # S4 method for signature 'Person'\nprint(x)  # print.foo\n") {
+		t.Error(page)
+	}
+}
+
 // TestSaidOnce says once what a symbol is called and why it is deprecated.
 func TestSaidOnce(t *testing.T) {
 	p := &pkgdoc.Package{Ecosystem: "go", Name: "example.com/m", Version: "1.0.0", Title: "M", Pages: []pkgdoc.Page{{ID: "expr", Title: "Expressions", Symbols: []pkgdoc.Symbol{

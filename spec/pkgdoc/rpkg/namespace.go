@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/spec/pkgdoc"
 )
@@ -138,4 +139,38 @@ func assigned(src string) (out []string) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// maxChain bounds the names of one function: a <- b <- c <- function.
+const maxChain = 10
+
+// defined adds the functions that code assigns at its top level, and the generics of S4, each as a call of it with its defaults. The last one
+// of a name counts, as it does in R.
+func defined(src string, out map[string]usage) {
+	for _, s := range statements(scan(src)) {
+		s = visible(s)
+		var names []token
+		i := 0
+		for ; i+1 < len(s) && (s[i].kind == name || s[i].kind == str) && (s[i+1].text == "<-" || s[i+1].text == "=" || s[i+1].text == "<<-"); i += 2 { // a <- b <- f
+			names = append(names, s[i])
+		}
+		names = names[max(0, len(names)-maxChain):]
+		if len(names) == 0 && len(s) > 5 && s[0].text == "setGeneric" && s[1].kind == open && s[2].kind == str {
+			names = s[2:3]
+			for i = 3; i < min(len(s), 12) && s[i].text != "function"; i++ {
+			}
+		}
+		if len(names) == 0 || i+1 >= len(s) || s[i].text != "function" && s[i].text != `\` || s[i+1].text != "(" {
+			continue
+		}
+		args := source(src, s[i+1:matching(s, i+1)])
+		params := paramsOf(src, inside(s, i+1))
+		for _, n := range names {
+			called := n.text
+			if len(scan(called)) != 1 || scan(called)[0].kind != name {
+				called = "`" + strings.ReplaceAll(called, "`", "") + "`"
+			}
+			out[n.text] = usage{name: n.text, text: called + args, call: true, params: params}
+		}
+	}
 }

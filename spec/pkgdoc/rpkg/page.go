@@ -24,6 +24,15 @@ type binder struct {
 	s3      [][2]string
 	taken   map[string]bool // by alias
 	ids     map[string]bool // of pages
+
+	// generics are those of S4 whose methods a page shows: the first one, as far as no page describes the generic itself.
+	generics map[string]shownOn
+}
+
+// A shownOn is the page on which a method of a generic is shown, and how.
+type shownOn struct {
+	page string
+	usage
 }
 
 // of are the exports under an alias that no page has yet.
@@ -58,16 +67,18 @@ func (b *binder) method(name string) (int, bool) {
 	return 0, false
 }
 
-// rest are the exports that no page has. Methods of S3 that nothing describes are found by their generic: they are none.
-func (b *binder) rest() (out []pkgdoc.Symbol) {
+// rest are the exports that no page has. Methods of S3 that nothing describes are found by their generic: they are none. A function is as the
+// sources say, if they are here.
+func (b *binder) rest(functions map[string]usage) (out []pkgdoc.Symbol) {
 	for _, e := range b.exports {
-		if !b.taken[e.alias] {
-			kind := e.kind
-			if kind == "" {
-				kind = pkgdoc.Variable
-			}
-			out = append(out, pkgdoc.Symbol{ID: e.alias, Name: e.name, Kind: kind})
+		if b.taken[e.alias] {
+			continue
 		}
+		s := pkgdoc.Symbol{ID: e.alias, Name: e.name, Kind: cmp.Or(e.kind, pkgdoc.Variable)}
+		if f, ok := functions[e.alias]; ok && (e.kind == "" || e.kind == pkgdoc.Function) {
+			s.Kind, s.Signature, s.Params = pkgdoc.Function, f.text, f.params
+		}
+		out = append(out, s)
 	}
 	return out
 }
@@ -222,13 +233,26 @@ func Examples(nodes []rd.Node) string {
 
 var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n{3,}`) })
 
+// notRun marks code as R does: a line is a comment, more of them stand between two.
+func notRun(code string) string {
+	switch {
+	case strings.TrimSpace(code) == "":
+		return ""
+	case !strings.Contains(code, "\n"):
+		return "## Not run: " + code
+	}
+	return "## Not run:\n" + strings.Trim(code, "\n") + "\n## End(Not run)"
+}
+
 // code is the R code of nodes. What only tests see is left out.
 func code(nodes []rd.Node) string {
 	var w strings.Builder
 	for i := range nodes {
 		switch n := &nodes[i]; n.Tag {
 		case `\dontshow`, `\testonly`:
-		case `\dontrun`, `\donttest`, `\dontdiff`:
+		case `\dontrun`:
+			w.WriteString(notRun(code(n.Children)))
+		case `\donttest`, `\dontdiff`:
 			w.WriteString(code(n.Children))
 		default:
 			w.WriteString(rd.Plain(nodes[i : i+1]))
@@ -252,6 +276,9 @@ func (d *draft) symbols(b *binder) {
 		}
 	}
 	for _, u := range shown { // methods that a usage shows and no alias names
+		if u.s4 != nil {
+			d.methodS4(b, u)
+		}
 		if u.s3 == nil {
 			continue
 		}
@@ -263,8 +290,23 @@ func (d *draft) symbols(b *binder) {
 	}
 }
 
+// methodS4 adds a method of S4, under the name that help has for it.
+func (d *draft) methodS4(b *binder, u usage) {
+	name := u.s4[0] + "," + u.s4[1] + "-method"
+	if b.taken["S4:"+name] { // the alias itself is taken where a page has it
+		return
+	}
+	b.taken["S4:"+name] = true
+	if _, ok := b.generics[u.s4[0]]; !ok {
+		b.generics[u.s4[0]] = shownOn{d.ID, u}
+	}
+	d.Symbols = append(d.Symbols, pkgdoc.Symbol{ID: name, Name: name, Kind: pkgdoc.Method, Signature: u.text, Params: u.params})
+}
+
 func (d *draft) symbol(e export, shown []usage) pkgdoc.Symbol {
 	s := pkgdoc.Symbol{ID: e.alias, Name: e.name, Kind: e.kind}
+	shown = slices.Clone(shown)
+	slices.SortStableFunc(shown, func(a, b usage) int { return len(a.s4) - len(b.s4) }) // a method says less of the generic
 	for _, u := range shown {
 		if u.name == e.name && u.s3 == nil && e.kind != pkgdoc.Method || u.s3 != nil && u.s3[0]+"."+u.s3[1] == e.name {
 			if s.Signature == "" {

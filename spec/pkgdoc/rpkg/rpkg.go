@@ -2,7 +2,8 @@
 // topics and the outlines of vignettes. Both give the same [pkgdoc.Package] as far as both hold the same: macros are expanded in an
 // installed package, and its version may be of another day.
 //
-// A help topic is a page. Exports are the directives of NAMESPACE; one that no topic describes is on the page "undocumented". Nothing of
+// A help topic is a page. Exports are the directives of NAMESPACE; one that no topic describes is on the page "undocumented", as
+// the sources define it: an installed package does not hold them. Nothing of
 // the package is run, so that what \Sexpr computes and what a condition of NAMESPACE decides is noted.
 package rpkg
 
@@ -196,15 +197,8 @@ func (r *reader) names() (out []string, err error) {
 	if r.installed {
 		return r.installedNames()
 	}
-	for _, file := range r.files.List("R") {
-		if ext := strings.ToLower(path.Ext(file)); ext != ".r" && ext != ".s" && ext != ".q" {
-			continue
-		}
-		data, err := r.files.Read(path.Join("R", file))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, assigned(utf8Text(data, r.latin1))...)
+	if err := r.sources(func(src string) { out = append(out, assigned(src)...) }); err != nil {
+		return nil, err
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
@@ -216,7 +210,7 @@ func (r *reader) pages(topics []topic, ns *namespace) error {
 	if err != nil {
 		return err
 	}
-	b := &binder{exports: exports, s3: ns.s3, taken: map[string]bool{}, ids: map[string]bool{}}
+	b := &binder{exports: exports, s3: ns.s3, taken: map[string]bool{}, ids: map[string]bool{}, generics: map[string]shownOn{}}
 	for _, t := range topics {
 		page, ok := r.page(t, b)
 		if !ok {
@@ -225,12 +219,66 @@ func (r *reader) pages(topics []topic, ns *namespace) error {
 		}
 		r.p.Pages = append(r.p.Pages, page)
 	}
-	if rest := b.rest(); len(rest) > 0 {
+	functions, err := r.functions(b)
+	if err != nil {
+		return err
+	}
+	if rest := r.shown(b.rest(functions), b.generics); len(rest) > 0 {
 		r.p.Pages = append(r.p.Pages, pkgdoc.Page{ID: pkgdoc.UndocumentedID, Title: "Exported and not described", Symbols: rest})
 	}
 	slices.SortFunc(r.p.Pages, func(a, b pkgdoc.Page) int { return cmp.Compare(a.ID, b.ID) })
 	if r.computed > 0 {
 		r.p.Note("", 0, "%d parts of its help are computed by R code when they are shown: they are left out", r.computed)
+	}
+	return nil
+}
+
+// shown puts generics of S4 on the page that shows a method of each, and returns the other symbols.
+func (r *reader) shown(symbols []pkgdoc.Symbol, generics map[string]shownOn) (rest []pkgdoc.Symbol) {
+	at := map[string]int{}
+	for i := range r.p.Pages {
+		at[r.p.Pages[i].ID] = i
+	}
+	for _, s := range symbols {
+		on, ok := generics[s.Name]
+		if !ok {
+			rest = append(rest, s)
+			continue
+		}
+		if s.Signature == "" {
+			s.Kind, s.Signature, s.Params = pkgdoc.Function, on.text, on.params
+		}
+		page := &r.p.Pages[at[on.page]]
+		page.Symbols = append(page.Symbols, s)
+	}
+	return rest
+}
+
+// functions are those of the sources, by name, if an export is described nowhere. An installed package does not hold them as text.
+func (r *reader) functions(b *binder) (map[string]usage, error) {
+	if r.installed || !slices.ContainsFunc(b.exports, func(e export) bool { return !b.taken[e.alias] }) {
+		return nil, nil
+	}
+	out := map[string]usage{}
+	err := r.sources(func(src string) { defined(src, out) })
+	if err != nil && !errors.Is(err, pkgdoc.ErrTooLarge) {
+		r.p.Note("R", 0, "how exports that nothing describes are called is not known: %v", err)
+		return nil, nil
+	}
+	return out, err
+}
+
+// sources calls do with each file of R code, in order.
+func (r *reader) sources(do func(src string)) error {
+	for _, file := range r.files.List("R") {
+		if ext := strings.ToLower(path.Ext(file)); ext != ".r" && ext != ".s" && ext != ".q" {
+			continue
+		}
+		data, err := r.files.Read(path.Join("R", file))
+		if err != nil {
+			return err
+		}
+		do(utf8Text(data, r.latin1))
 	}
 	return nil
 }

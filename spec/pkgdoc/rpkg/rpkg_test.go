@@ -110,6 +110,35 @@ func TestAssigned(t *testing.T) {
 	}
 }
 
+// TestUndescribed shows methods of S4 as R does, and functions that nothing describes as the sources define them.
+func TestUndescribed(t *testing.T) {
+	p, err := Read(fstest.MapFS{"DESCRIPTION": {Data: []byte("Package: p\nVersion: 1.0\nTitle: T\n")},
+		"NAMESPACE": {Data: []byte("exportPattern(\"^pub_\")\nexport(\"odd<-\", twice, both, dd)\nexportMethods(show, area, both, \"names<-\")\nexportClasses(Person)")},
+		"R/a.R":     {Data: []byte("pub_one <- function(q, r = \"}\",\n  ...) {\n  inner <- function(z) 1\n}\npub_two = \\(x) x\n`odd<-` <- function(x, value) x\ntwice <- also <- function(n = 2L) n\ntwice <- function(n) n\ndd <- 3\nsetGeneric(\"area\", function(shape, ...) standardGeneric(\"area\"))\nloop <- function(")},
+		"man/a.Rd":  {Data: []byte("\\name{a}\\alias{Person-class}\\alias{show,Person-method}\\title{A}\\usage{\n\\S4method{show}{Person}(object)\n\n\\S4method{names}{Person}(x) <- value\n\n\\S4method{both}{Person, numeric}(x, y)\n}\n\\examples{\na()\n\\dontrun{one()}\n\\dontrun{\ntwo()\n\nthree()\n}\n\\donttest{four()}\n}")},
+		"man/b.Rd":  {Data: []byte("\\name{both}\\alias{both}\\title{B}\\usage{\n\\S4method{both}{Other}(x)\n\nboth(x, ...)\n}")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, page := range p.Pages {
+		for _, s := range page.Symbols {
+			got = append(got, fmt.Sprintf("%s: %s %s %s %d", page.ID, s.Kind, s.ID, s.Signature, len(s.Params)))
+		}
+	}
+	want := []string{"a: class Person-class  0", "a: method show,Person-method show(object) 1", "a: method names<-,Person-method names(x) <- value 2", "a: method both,Person,numeric-method both(x, y) 2",
+		"a: function names<- names(x) <- value 2", "a: function show show(object) 1", "both: function both both(x, ...) 2", "both: method both,Other-method both(x) 1",
+		"undocumented: function area area(shape, ...) 2", "undocumented: variable dd  0", "undocumented: function odd<- `odd<-`(x, value) 2", "undocumented: function pub_one pub_one(q, r = \"}\", ...) 3",
+		"undocumented: function pub_two pub_two(x) 1", "undocumented: function twice twice(n) 1"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	const code = "a()\n## Not run: one()\n## Not run:\ntwo()\n\nthree()\n## End(Not run)\nfour()"
+	if p.Pages[0].Examples[0] != code {
+		t.Errorf("got\n%s\nwant\n%s", p.Pages[0].Examples[0], code)
+	}
+}
+
 // TestRefusals names the package, the file and the place, whatever comes.
 func TestRefusals(t *testing.T) {
 	head := fstest.MapFS{"DESCRIPTION": {Data: []byte("Package: p\nVersion: 1\nTitle: T\n")}}
@@ -177,5 +206,6 @@ func FuzzNamespace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string) {
 		readNamespace(src)
 		assigned(src)
+		defined(src, map[string]usage{})
 	})
 }

@@ -14,6 +14,7 @@ type usage struct {
 	call   bool
 	params []pkgdoc.Param
 	s3     []string // generic and class of a method of S3
+	s4     []string // generic and classes of one of S4, with commas
 }
 
 // usages reads a section of usage.
@@ -43,7 +44,7 @@ func usageText(w *strings.Builder, nodes []rd.Node, methods map[int][]string) {
 			if n.Tag != `\S4method` {
 				methods[w.Len()] = []string{generic, class}
 			} else {
-				methods[w.Len()] = []string{generic}
+				methods[w.Len()] = []string{generic, strings.Join(strings.Fields(class), ""), "S4"}
 			}
 			if len(scan(generic)) == 1 && scan(generic)[0].kind == name {
 				w.WriteString(generic)
@@ -60,8 +61,11 @@ func usageText(w *strings.Builder, nodes []rd.Node, methods map[int][]string) {
 
 func oneUsage(src string, s []token, methods map[int][]string) usage {
 	u := usage{text: source(src, s)}
-	if m := methods[s[0].at]; len(m) == 2 {
+	switch m := methods[s[0].at]; len(m) {
+	case 2:
 		u.s3 = m
+	case 3:
+		u.s4 = m[:2]
 	}
 	switch {
 	case s[0].kind == open || s[0].kind == shut || s[0].kind == newline:
@@ -77,6 +81,9 @@ func oneUsage(src string, s []token, methods map[int][]string) usage {
 			}
 			if u.s3 != nil && !strings.HasSuffix(u.s3[0], "<-") {
 				u.s3 = []string{u.s3[0] + "<-", u.s3[1]}
+			}
+			if u.s4 != nil && !strings.HasSuffix(u.s4[0], "<-") {
+				u.s4 = []string{u.s4[0] + "<-", u.s4[1]}
 			}
 		}
 	case len(s) == 3 && s[1].kind == op: // x %>% y
