@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -145,12 +146,47 @@ func said(file string, pattern *regexp.Regexp) string {
 func (p Places) find(n skill.Dependency) string {
 	switch n.Ecosystem {
 	case "npm":
-		return found(append(p.above("node_modules"), p.list("NODE_PATH")...), n.Name+"/package.json")
+		return found(p.modules(), n.Name+"/package.json")
 	case "pypi":
 		return p.python(n.Name)
 	case "go":
 		return p.golang(n.Name, n.Version)
 	}
+	return found(p.libraries(), n.Name+"/DESCRIPTION")
+}
+
+// Here are the names of the packages of R or npm that lie in the places, sorted; of others none, whose names are not those of folders.
+func (p Places) Here(ecosystem string) (names []string) {
+	var patterns []string
+	switch ecosystem {
+	case "r":
+		for _, dir := range p.libraries() {
+			patterns = append(patterns, filepath.Join(dir, "*", "DESCRIPTION"))
+		}
+	case "npm":
+		for _, dir := range p.modules() {
+			patterns = append(patterns, filepath.Join(dir, "*", "package.json"), filepath.Join(dir, "@*", "*", "package.json"))
+		}
+	}
+	for _, pattern := range patterns {
+		for _, file := range glob(pattern) {
+			dir := filepath.Dir(file)
+			name := filepath.Base(dir)
+			if scope := filepath.Base(filepath.Dir(dir)); strings.HasPrefix(scope, "@") {
+				name = scope + "/" + name
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// modules are the folders of packages of npm.
+func (p Places) modules() []string { return append(p.above("node_modules"), p.list("NODE_PATH")...) }
+
+// libraries are the folders of packages of R, as patterns.
+func (p Places) libraries() []string {
 	libraries := append(p.list("R_LIBS", "R_LIBS_USER", "R_LIBS_SITE"), p.above("renv/library/*/*/*", "renv/library/*/*")...)
 	libraries = append(libraries, "/usr/lib/R/library", "/usr/lib/R/site-library", "/usr/lib64/R/library", "/usr/share/R/library", "/usr/local/lib/R/site-library", "/usr/local/lib/R/library",
 		"/opt/R/*/lib/R/library", "/opt/homebrew/lib/R/*/site-library", "/Library/Frameworks/R.framework/Resources/library")
@@ -158,7 +194,7 @@ func (p Places) find(n skill.Dependency) string {
 	if dir := p.Getenv("R_HOME"); dir != "" {
 		libraries = append(libraries, filepath.Join(dir, "library"))
 	}
-	return found(libraries, n.Name+"/DESCRIPTION")
+	return libraries
 }
 
 // separators of names that Python takes for the same.

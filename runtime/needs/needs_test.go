@@ -3,6 +3,7 @@ package needs_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,5 +104,31 @@ func TestLocked(t *testing.T) {
 		if got := p.Locked(skill.Dependency{Name: c.name, Version: c.version, Ecosystem: c.ecosystem}); got != c.want {
 			t.Errorf("%s %s@%s in %s: %+v, want %+v", c.ecosystem, c.name, c.version, c.dir, got, c.want)
 		}
+	}
+}
+
+// TestHere names what lies in the places, each once.
+func TestHere(t *testing.T) {
+	top := t.TempDir()
+	for _, name := range []string{"work/node_modules/a/package.json", "work/node_modules/@s/b/package.json", "node_modules/a/package.json", "work/node_modules/none/x", "lib/glue/DESCRIPTION", "lib/no/x"} {
+		name = filepath.Join(top, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := needs.Places{Dirs: []string{filepath.Join(top, "work"), top}, Getenv: func(name string) string {
+		return map[string]string{"R_LIBS": filepath.Join(top, "lib")}[name]
+	}}
+	if got := p.Here("npm"); !slices.Equal(got, []string{"@s/b", "a"}) {
+		t.Errorf("npm: %q", got)
+	}
+	if got := p.Here("r"); !slices.Contains(got, "glue") || slices.Contains(got, "no") {
+		t.Errorf("r: %q", got)
+	}
+	if got := p.Here("go"); got != nil {
+		t.Errorf("go: %q", got)
 	}
 }

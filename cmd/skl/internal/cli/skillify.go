@@ -17,7 +17,7 @@ func skillifyCommand() command {
 	return command{name: "skillify", args: "PACKAGE|SKILL…", group: "Author", usage: "make a skill of the documentation of a package of R, Go or npm", output: author.Skillified{}, complete: "dir",
 		example: "skl skillify r:jsonlite\nskl skillify go:example.com/acme/queue\nskl skillify npm:@acme/queue\nskl skillify ./jsonlite -o skills\nskl skillify --check\nskl skillify --update skills/jsonlite --merge",
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the skill's folder to `DIR`; without it, below the data directory"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the skill to `DIR` if that is called as the skill is, else to a folder in it; without it, below the data directory"},
 			&cli.StringFlag{Name: "encoding", Usage: "`WHERE` the keys of corteza.skill/v1 stand: metadata, or top", Value: "metadata"},
 			&cli.BoolFlag{Name: "check", Usage: "compare skills that were made, all that are here if none is named, with the packages that are installed; exit 3 if one is behind"},
 			&cli.BoolFlag{Name: "update", Usage: "bring a skill that was made to what its package says now, and show what changes"},

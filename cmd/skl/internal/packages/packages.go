@@ -22,6 +22,7 @@ import (
 	"github.com/skl-project/skl/spec/pkgdoc/npmpkg"
 	"github.com/skl-project/skl/spec/pkgdoc/rpkg"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // Forms are the ways to name a package.
@@ -44,6 +45,8 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 	kind, pkg, named := strings.Cut(name, ":")
 	src := &Source{name: name}
 	switch {
+	case named && places[kind].name != "" && pkg == "":
+		return nil, diag.New(diag.Misuse, "usage", "%s names no %s", diag.Printable(name), places[kind].name).Hint("%s", Forms)
 	case named && places[kind].name != "":
 		module, version := pkg, ""
 		if at := strings.LastIndexByte(pkg, '@'); at > 0 && kind == "go" {
@@ -52,7 +55,8 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 		at, want := sc.Packages(sc.Cwd), skill.Dependency{Name: module, Version: version, Ecosystem: kind}
 		src.locked = at.Locked(want)
 		if src.From = at.At(want); src.From == "" {
-			return nil, diag.New(diag.Unmet, "no_package", "there is no %s called %s here", places[kind].name, diag.Printable(pkg)).
+			return nil, diag.New(diag.Misuse, "no_package", "there is no %s called %s here", places[kind].name, diag.Printable(pkg)).
+				Meant(meant(kind, pkg, at)...).
 				Hint("it is looked for where %s looks, and in %s; the folder of its sources works too", places[kind].who, needs.Variable(kind))
 		}
 	case named && !scope.Exists(scope.Absolute(sc.Cwd, name)):
@@ -76,6 +80,14 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 	}
 	src.files, err = unpacked(src.From)
 	return src, err
+}
+
+// meant are the packages that are here and are called nearly as what a person wrote, best first.
+func meant(kind, name string, at needs.Places) (out []string) {
+	for _, near := range spell.Nearest(name, at.Here(kind), 3) {
+		out = append(out, kind+":"+near)
+	}
+	return out
 }
 
 // Integrity is what the lock of a project says of the bytes of a package that was opened by its name; "" if it says nothing, or something of
