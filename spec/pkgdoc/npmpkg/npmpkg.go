@@ -292,24 +292,12 @@ func (r *reader) exports(file string, seen map[string]bool) (out []public, err e
 			}
 		}
 	}
-	for _, e := range m.exports {
-		if e.of.name != "*" || e.as != "" {
-			continue
-		}
-		to := r.beside(file, e.of.module)
-		if to == "" {
-			r.p.Note(file, 0, "what it exports of %s is not listed", e.of.module)
-			continue
-		}
-		more, err := r.exports(to, seen)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range more {
-			if p.name != "default" {
-				add(p)
-			}
-		}
+	more, err := r.stars(file, m, seen)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range more {
+		add(p)
 	}
 	slices.SortStableFunc(out, func(a, b public) int { return strings.Compare(a.name, b.name) })
 	return out, nil
@@ -343,6 +331,30 @@ func (r *reader) beside(file, module string) string {
 		return ""
 	}
 	return r.declarations(path.Join(path.Dir(file), module))
+}
+
+// stars are what a module exports of others as a whole.
+func (r *reader) stars(file string, m *module, seen map[string]bool) (out []public, err error) {
+	for _, e := range m.exports {
+		if e.of.name != "*" || e.as != "" {
+			continue
+		}
+		to := r.beside(file, e.of.module)
+		if to == "" {
+			r.p.Note(file, 0, "what it exports of %s is not listed", e.of.module)
+			continue
+		}
+		more, err := r.exports(to, seen)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range more {
+			if p.name != "default" {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
 }
 
 // within are the exports of a namespace as those of a module.

@@ -2,9 +2,9 @@
 // topics and the outlines of vignettes. Both give the same [pkgdoc.Package] as far as both hold the same: macros are expanded in an
 // installed package, and its version may be of another day.
 //
-// A help topic is a page. Exports are the directives of NAMESPACE; one that no topic describes is on the page "undocumented", as
-// the sources define it: an installed package does not hold them. Nothing of
-// the package is run, so that what \Sexpr computes and what a condition of NAMESPACE decides is noted.
+// A help topic is a page. Exports are the directives of NAMESPACE; one that no topic describes is on the page "undocumented", as the
+// sources define it: an installed package does not hold them. Nothing of the package is run, so that what \Sexpr computes and what a
+// condition of NAMESPACE decides is noted.
 package rpkg
 
 import (
