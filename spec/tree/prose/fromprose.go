@@ -2,6 +2,7 @@ package prose
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,7 +51,8 @@ func fromProse(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	if len(src) > tree.MaxFileBytes {
 		return nil, nil, diag.New(diag.Unmet, CodeCannot, "%s is larger than the %d bytes that a tree may have", skill.FileName, tree.MaxFileBytes)
 	}
-	c := &reader{paper: newPaper(src), doc: doc, mode: mode}
+	c := &reader{paper: newPaper(src), doc: doc, mode: map[int]writing{}}
+	maps.Copy(c.mode, mode)
 	c.scan()
 	list, ok := c.find()
 	switch {
@@ -264,7 +266,7 @@ func holdsOne(text string, words ...string) bool {
 // firstList finds the first list between two headings.
 func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 	l.head = head
-	col, inside := 0, false
+	col, inside, intro := 0, false, 0
 	for n := head + 1; n < end; n++ {
 		if c.kinds[n] == codeLine || c.kinds[n] == hiddenLine {
 			if c.kinds[n-1] != c.kinds[n] {
@@ -281,11 +283,16 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 		case l.first == 0 && !isItem:
 			continue
 		case l.first == 0:
-			l.first, ordered, col = n, number, at
+			l.first, ordered, col, intro = n, number, at, c.intro(head, n)
 		case c.kinds[n] == ruleLine:
 			return l, ordered, count
 		case c.kinds[n] == textLine && !isItem && indentOf(c.line(n)) <= col && c.kinds[n-1] != textLine:
-			return l, ordered, count // a paragraph behind the list
+			if !otherBranch().MatchString(strings.TrimSpace(c.line(n))) {
+				return l, ordered, count // a paragraph behind the list
+			}
+			if intro > 0 { // the list is the other branch's opposite
+				l.first, intro = intro, 0
+			}
 		}
 		if isItem && at <= col {
 			count++
@@ -297,65 +304,23 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 	return l, ordered, count
 }
 
+// intro is the line of a condition that stands right above a list, 0 for none.
+func (c *reader) intro(head, first int) int {
+	n := first - 1
+	for n > head && c.kinds[n] == emptyLine {
+		n--
+	}
+	if n <= head || c.kinds[n] != textLine || c.kinds[n-1] == textLine {
+		return 0
+	}
+	text := unbold(strings.TrimSpace(c.line(n)))
+	if _, ok := conditional(text, true); !ok || !strings.HasSuffix(text, ":") {
+		return 0
+	}
+	return n
+}
+
 func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
-
-// An item is one entry of the list.
-type item struct {
-	line  int
-	text  string
-	whole string   // the item that this is the branch of, "" if it is none
-	lines []string // of the text, while it is read
-	kids  []*item
-}
-
-// items reads the list. Code and quotes inside are moved to the notes.
-func (c *reader) items(l listing) []*item {
-	root := &item{}
-	type open struct {
-		col int
-		it  *item
-	}
-	stack := []open{{-1, root}}
-	var last *item
-	var all []*item
-	moved := false
-	for n := l.first; n <= l.last; n++ {
-		text := c.line(n)
-		col, at, _ := marker(text)
-		trimmed := strings.TrimSpace(text)
-		foreign := c.kinds[n] == codeLine || c.kinds[n] == hiddenLine || c.kinds[n] == textLine && at == 0 && strings.ContainsAny(trimmed[:1], ">|")
-		switch {
-		case foreign:
-			if !moved && last != nil {
-				c.notes = append(c.notes, "", "For the step \""+diag.Clip(last.lines[0], 60)+"\":", "")
-				c.lose(n, "code or a quote does not fit into a tree and stands below it now; a file in assets or scripts is better")
-			}
-			c.notes = append(c.notes, strings.TrimPrefix(text, strings.Repeat(" ", min(indentOf(text), 3))))
-			moved = true
-		case c.kinds[n] == emptyLine:
-		case at > 0:
-			moved = false
-			for col <= stack[len(stack)-1].col {
-				stack = stack[:len(stack)-1]
-			}
-			last = &item{line: n, lines: []string{clean(strings.TrimSpace(text[at:]))}}
-			all = append(all, last)
-			parent := stack[len(stack)-1].it
-			if len(stack) > tree.MaxDepth-4 { // deeper ones stay on that level
-				parent = stack[tree.MaxDepth-4].it
-			}
-			parent.kids = append(parent.kids, last)
-			stack = append(stack, open{col, last})
-		case last != nil:
-			moved = false
-			last.lines = append(last.lines, clean(trimmed))
-		}
-	}
-	for _, it := range all {
-		it.text = strings.TrimSpace(strings.Join(it.lines, " "))
-	}
-	return root.kids
-}
 
 // clean keeps what the language reads as its own out of prose.
 func clean(s string) string {

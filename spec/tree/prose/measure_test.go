@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,9 @@ func TestConvertPublished(t *testing.T) {
 	if m.faulty*100 > m.converted*5 {
 		t.Errorf("%d of %d results have errors", m.faulty, m.converted)
 	}
+	if m.strays > 0 {
+		t.Errorf("%d steps are below the condition of the other case", m.strays)
+	}
 	if m.lost > 0 {
 		t.Errorf("%d sentences are lost", m.lost)
 	}
@@ -84,7 +88,7 @@ func publishedSkills(t *testing.T) string {
 type measure struct {
 	skills, converted, faulty, remarks int
 	sentences, lost                    int
-	ifs, loops, asks, files            int
+	ifs, loops, asks, files, strays    int
 	codes, rules                       map[string]int // refusals, findings that are errors
 	show                               string
 }
@@ -132,6 +136,10 @@ func (m *measure) add(t *testing.T, dir string) {
 	}
 	tree.Walk(s.Tree.Nodes, func(n *tree.Node) bool {
 		switch n.Kind {
+		case tree.If, tree.ElseIf, tree.Else:
+			m.strays += strays(t, dir, n)
+		}
+		switch n.Kind {
 		case tree.If, tree.ElseIf:
 			m.ifs++
 			below := ""
@@ -149,6 +157,21 @@ func (m *measure) add(t *testing.T, dir string) {
 		return true
 	})
 	m.compare(t, dir, string(src), out)
+}
+
+// otherCase is a sentence of a step that is for the other case than its condition.
+var otherCase = regexp.MustCompile(`(^|[.!?:;] )[*_]*(Otherwise|Else|If not,|Or else|Alternatively)\b|\b(Otherwise|Else|Alternatively):?$`)
+
+// strays counts the steps below a branch that are for the other case.
+func strays(t *testing.T, dir string, branch *tree.Node) (n int) {
+	tree.Walk(branch.Children, func(step *tree.Node) bool {
+		if step.Kind == tree.Prose && otherCase.MatchString(step.Text) {
+			n++
+			t.Logf("stray %s: %s", dir, step.Text)
+		}
+		return true
+	})
+	return n
 }
 
 func (m *measure) log(t *testing.T, what, dir, text string) {

@@ -11,9 +11,13 @@ import (
 
 // nodes writes items as steps of a tree.
 func (c *reader) nodes(items []*item, indent string) {
-	chain := false // the item before is an IF or ELSE_IF
-	for i := 0; i < len(items); i++ {
-		chain = c.node(items[i], indent, chain)
+	for len(items) > 0 {
+		n := 1
+		for n < len(items) && otherBranch().MatchString(items[n].text) {
+			n++
+		}
+		c.chain(items[:n], indent)
+		items = items[n:]
 	}
 }
 
@@ -65,16 +69,13 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 			branch("ELSE_IF << "+answered(cl.cond), cl.body)
 			return true
 		}
-	case chain && (strings.HasPrefix(lower, "otherwise") || strings.HasPrefix(lower, "else")):
-		word := len("otherwise")
-		if lower[0] == 'e' {
-			word = len("else")
-		}
-		if rest := text[word:]; rest == "" || strings.ContainsAny(rest[:1], ":, ") {
-			branch("ELSE", strings.TrimLeft(rest, ":, "))
+	case chain:
+		if rest, ok := elseOf(text); ok {
+			branch("ELSE", rest)
 			return false
 		}
-	case isLoop:
+	}
+	if isLoop {
 		branch("FOR_EACH << "+v+" in "+in, body)
 		return false
 	}
@@ -116,7 +117,7 @@ func outside(s string, mark byte) int {
 
 // cutOtherwise splits "A. Otherwise, B" behind A.
 func cutOtherwise(s string) (body, other string) {
-	for _, word := range [...]string{" Otherwise: ", " Otherwise, ", " Otherwise "} {
+	for _, word := range [...]string{" Otherwise: ", " Otherwise, ", " Otherwise ", " Else: ", " Else, ", " If not, ", " If not: "} {
 		if a, b, ok := strings.Cut(s, word); ok && a != "" && strings.ContainsAny(a[len(a)-1:], ".;!)") && !strings.HasPrefix(b, "if ") {
 			return strings.TrimSpace(a), strings.TrimSpace(b)
 		}
