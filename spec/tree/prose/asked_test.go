@@ -3,7 +3,9 @@ package prose_test
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/prose"
 )
 
@@ -11,10 +13,14 @@ import (
 func TestQuestionsAndLoops(t *testing.T) {
 	for _, test := range []struct{ item, want string }{
 		{"Ask the user which region to use.", "* ASK << Which region to use?"},
-		{"Ask the user for approval before anything is deleted", "* ASK << Approval before anything is deleted? | Yes | No"},
-		{"Ask for confirmation", "* ASK << Confirmation? | Yes | No"},
+		{"Ask the user for approval before anything is deleted", ""},
+		{"Ask for confirmation", ""},
 		{"Ask the user for the project's name", "* ASK << The project's name?"},
-		{"Ask the user: \"Go on?\" (Yes / No)", "* ASK << Go on? | Yes | No"},
+		{"Ask the user: \"Red or blue?\" (Red / Blue)", "* ASK << Red or blue? | Red | Blue"},
+		{"Ask the user: \"Go on?\" (Yes / No)", ""},
+		{"Ask the user: \"Go on?\" (Go on / Cancel)", ""},
+		{"Ask the user: \"Add tests?\" Options: yes, no.", ""},
+		{"Ask the user: \"Go on?\" (Yes / No). If the answer is \"No\", stop.", "* ASK << Go on? | Yes | No\n  * IF << user chose No\n    * END"},
 		{"Ask the user which one to take if there are several", ""},
 		{"Ask the user whether to go on, then go on", ""},
 		{"Ask the user for the name and write it down", ""},
@@ -43,6 +49,31 @@ func TestQuestionsAndLoops(t *testing.T) {
 		}
 		if strings.HasPrefix(want, "* ASK") && !strings.Contains(strings.Join(losses, "\n"), test.item) {
 			t.Errorf("%q is asked in other words, and no remark has it: %q", test.item, losses)
+		}
+	}
+}
+
+// A question that offers to stop goes to a tree and back without a word about what a negative answer does, unless the text has one.
+func TestQuestionsBack(t *testing.T) {
+	for _, step := range []string{
+		"Ask the user: \"Add tests?\" Options: yes, no.",
+		"Ask for approval before you push.",
+		"Ask the user: \"Go on?\" (Yes / Cancel). If the answer is \"Cancel\": Stop.",
+	} {
+		src, _, err := prose.FromProse([]byte(head+"## Steps\n\n1. "+step+"\n2. Write the code in any case.\n"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := tree.Load(fstest.MapFS{"SKILL.md": {Data: src}}, "demo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _, err := prose.Convert(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.ToLower(string(back)), "stop") != strings.Contains(step, "Stop") || !strings.Contains(string(back), step[:20]) {
+			t.Errorf("%q is, there and back,\n%s", step, back)
 		}
 	}
 }

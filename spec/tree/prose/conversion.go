@@ -48,16 +48,7 @@ func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
 
 // plainer makes the items plainer that findings about conv refuse, and reports whether there were any.
 func (c *reader) plainer(mode map[int]writing, conv Conversion, found []diag.Finding) (again bool) {
-	first, src := 0, conv.Source
-	if i := bytes.Index(src, []byte("## Tree"+c.nl)); i >= 0 {
-		first = bytes.Count(src[:i], []byte("\n")) + 1
-	}
-	lines := strings.Split(string(src), "\n")
-	top := c.out[0]
-	for first < len(lines) && strings.TrimRight(lines[first], "\r") != top {
-		first++
-	}
-	first += 1 + len(conv.Files) // the label, and a step that reads each file
+	first := c.firstLine(conv.Source) + len(conv.Files) // a step reads each file
 	for _, f := range found {
 		i := f.Line - first
 		if f.Severity != diag.SeverityError || f.File != skill.FileName || i < 1 || i >= len(c.from) {
@@ -71,6 +62,37 @@ func (c *reader) plainer(mode map[int]writing, conv Conversion, found []diag.Fin
 			again = true
 		}
 	}
+	return again
+}
+
+// firstLine is the line of src that the first step of the tree stands on.
+func (c *reader) firstLine(src []byte) int {
+	first := 0
+	if i := bytes.Index(src, []byte("## Tree"+c.nl)); i >= 0 {
+		first = bytes.Count(src[:i], []byte("\n")) + 1
+	}
+	lines := strings.Split(string(src), "\n")
+	for first < len(lines) && strings.TrimRight(lines[first], "\r") != c.out[0] {
+		first++
+	}
+	return first + 1 // lines count from 1, and the label is one
+}
+
+// unsaid makes questions text that would end the skill by an answer of which the text says nothing, and reports whether there were any.
+func (c *reader) unsaid(mode map[int]writing, src []byte) (again bool) {
+	s, err := tree.Load(written{skill.FileName: src}, c.doc.Name)
+	if err != nil || s.Tree == nil {
+		return false
+	}
+	ends := check.FindFacts(s).Ends
+	first := c.firstLine(src)
+	tree.Walk(s.Tree.Nodes, func(n *tree.Node) bool {
+		if i := n.Pos.Line - first; len(ends[n.ID]) > 0 && i >= 1 && i < len(c.from) && mode[c.from[i]] == free {
+			mode[c.from[i]] = plain
+			again = true
+		}
+		return true
+	})
 	return again
 }
 

@@ -41,6 +41,29 @@ const (
 
 // fromProse is FromProse with a mode for the items on some lines. Its reader knows what became of them.
 func fromProse(src []byte, name string, mode map[int]writing) ([]byte, *reader, error) {
+	mode = maps.Clone(mode)
+	if mode == nil {
+		mode = map[int]writing{}
+	}
+	before := maps.Clone(mode)
+	for pass := 0; ; pass++ {
+		out, c, err := writtenIn(src, name, mode)
+		if err != nil {
+			return nil, nil, err
+		}
+		if pass == maxConversions || !c.unsaid(mode, out) {
+			for _, line := range slices.Sorted(maps.Keys(mode)) {
+				if before[line] == free {
+					c.lose(line, "it does not say that a negative answer ends the work, as that of a question of a tree does, so it stays text")
+				}
+			}
+			return out, c, nil
+		}
+	}
+}
+
+// writtenIn is one writing of fromProse.
+func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, error) {
 	doc, err := skill.Read(src)
 	if err != nil {
 		return nil, nil, err

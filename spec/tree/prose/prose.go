@@ -24,6 +24,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 )
 
 // Codes of errors.
@@ -46,7 +47,7 @@ func Convert(s *tree.Skill) (src []byte, losses []string, err error) {
 	if err != nil {
 		return nil, nil, diag.New(diag.Unmet, CodeCannot, "%s of %s cannot be read: %w", s.File, diag.Printable(s.Name), err)
 	}
-	w := &writer{skill: s, title: map[string]bool{}, open: map[string]bool{}, asked: map[string]bool{}}
+	w := &writer{skill: s, title: map[string]bool{}, open: map[string]bool{}, asked: map[string]bool{}, ends: check.FindFacts(s).Ends}
 	for _, f := range s.Findings {
 		if f.Severity == diag.SeverityError && f.Rule != "CNP-S05" {
 			w.lose("%s line %d: %s", f.File, f.Line, f.Message)

@@ -3,7 +3,6 @@ package prose
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"strings"
 
 	"github.com/skl-project/skl/spec/tree"
@@ -15,11 +14,12 @@ type writer struct {
 	skill  *tree.Skill
 	lines  []string
 	losses []string
-	title  map[string]bool // ops whose body is written
-	open   map[string]bool // ops whose body is being written
-	asked  map[string]bool // options of questions so far, in lower case
-	depth  int             // of bodies in bodies
-	below  []*tree.Op      // ops whose body follows the list
+	title  map[string]bool     // ops whose body is written
+	open   map[string]bool     // ops whose body is being written
+	asked  map[string]bool     // options of questions so far, in lower case
+	ends   map[string][]string // by the ID of a question, the options that end the run
+	depth  int                 // of bodies in bodies
+	below  []*tree.Op          // ops whose body follows the list
 }
 
 // maxNesting is how many bodies stand in one another; deeper ones follow the list.
@@ -42,61 +42,15 @@ func (w *writer) all() {
 
 // A frame is where steps stand.
 type frame struct {
-	loop  bool
-	op    string          // name, "" in the tree
-	later map[string]bool // options that conditions behind these steps test
+	loop bool
+	op   string // name, "" in the tree
 }
 
 // steps writes nodes as a numbered list.
 func (w *writer) steps(nodes []*tree.Node, indent string, f frame) {
-	later := w.laterTests(nodes, f.later)
 	for i, n := range nodes {
-		f.later = later[i]
 		w.step(n, indent, fmt.Sprintf("%d.", i+1), f)
 	}
-}
-
-// laterTests gives for each node the negative answers that conditions behind it test.
-func (w *writer) laterTests(nodes []*tree.Node, after map[string]bool) []map[string]bool {
-	out := make([]map[string]bool, len(nodes))
-	for i := len(nodes) - 1; i >= 0; i-- {
-		out[i] = after
-		switch n := nodes[i]; n.Kind {
-		case tree.If, tree.ElseIf:
-			after = with(after, answer(n.Cond))
-		case tree.Switch:
-			for _, c := range n.Children {
-				after = with(after, strings.Trim(c.Cond, `"'`))
-			}
-		}
-	}
-	return out
-}
-
-// with adds a negative answer to a set that others hold, too.
-func with(set map[string]bool, option string) map[string]bool {
-	option = strings.ToLower(option)
-	if !no[option] || set[option] {
-		return set
-	}
-	out := map[string]bool{option: true}
-	maps.Copy(out, set)
-	return out
-}
-
-// answer is the option that a condition may test, "" if it tests none.
-func answer(text string) string {
-	switch e := cond.Parse(text).(type) {
-	case cond.AnswerIs:
-		return e.Option
-	case cond.Ref:
-		return e.Text
-	case cond.Natural:
-		return e.Text
-	case cond.Equal:
-		return e.Right.Text
-	}
-	return ""
 }
 
 // line writes one item.
@@ -329,12 +283,8 @@ func (w *writer) option(c *tree.Node, indent string, f frame) {
 
 func (w *writer) ask(n *tree.Node, indent, marker string, f frame) {
 	text := `Ask the user: "` + n.Question + `"`
-	negative := ""
 	for _, o := range n.Options {
 		w.asked[strings.ToLower(o)] = true
-		if no[strings.ToLower(o)] && !f.later[strings.ToLower(o)] {
-			negative = o
-		}
 	}
 	if len(n.Options) > 0 {
 		text += " (" + strings.Join(n.Options, " / ") + ")"
@@ -342,17 +292,14 @@ func (w *writer) ask(n *tree.Node, indent, marker string, f frame) {
 	if len(n.Outs) > 0 {
 		text += strings.Replace(keeping(n.Outs), "result", "answer", 1)
 	}
-	if negative != "" && len(n.Children) == 0 {
-		text = period(text) + ` If the answer is "` + negative + `", stop.` // what a run does (ruling 5.16)
+	if ends := w.ends[n.ID]; len(ends) > 0 {
+		text = period(text) + ` If the answer is "` + strings.Join(ends, `" or "`) + `", stop.` // what a run does (ruling 5.16)
 	}
 	w.line(indent, marker, text)
 	for _, c := range n.Children {
 		w.step(c, inside(indent, marker), "-", f)
 	}
 }
-
-// no are the answers that end a run which nothing asks about.
-var no = map[string]bool{"no": true, "cancel": true, "abort": true, "stop": true, "quit": true, "decline": true}
 
 // call writes the body of an op where it is first called.
 func (w *writer) call(n *tree.Node, indent, marker string, f frame) {
@@ -393,7 +340,7 @@ func (w *writer) run(n *tree.Node, op *tree.Op, text, indent, marker string, f f
 		below := inside(indent, marker)
 		w.paragraph(about(op), below)
 		if op.Tree != nil {
-			w.steps(op.Tree.Nodes, below, frame{op: op.Name, later: f.later})
+			w.steps(op.Tree.Nodes, below, frame{op: op.Name})
 		}
 		w.open[op.Name] = false
 		w.depth--
