@@ -24,6 +24,16 @@ const CanonicalGuard = "> **Runtime required.** The section `## Tree` below is a
 const CanonicalCompatibility = "Needs a runtime for Canopy trees. Run the skill with skl, or give the agent the skill canopy-runtime, " +
 	"which any installer of agent skills can fetch. Both are found at github.com/skl-project/skl."
 
+// WrittenCompatibility are the texts that skl wrote as compatibility of a skill with a tree, the present one first. They stand beside
+// what else compatibility says.
+func WrittenCompatibility() []string {
+	return []string{
+		CanonicalCompatibility,
+		"Needs a runtime for Canopy trees. Either run it with skl, or give the agent the skill canopy-runtime from " +
+			"github.com/kostiantyn-matsebora/canopy, with any installer of agent skills or by copying its directory.",
+	}
+}
+
 func (c *checker) guard() {
 	s, f := c.skill, c.source(c.skill.File)
 	if f == nil {

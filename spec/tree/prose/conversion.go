@@ -24,8 +24,8 @@ type Conversion struct {
 }
 
 // maxConversions bounds how often a skill is written again because lint refuses what was written: each time an item
-// that is refused is written plainer, and there are two plainer ways.
-const maxConversions = 4
+// that is refused is written plainer, and there are three plainer ways.
+const maxConversions = 5
 
 // ToTree is [FromProse] for a whole skill, whose files are fsys: code, tables and data, which no SKILL.md with a tree
 // may hold, move to files in references, which the tree reads first. Keys of hosts move below metadata, and the

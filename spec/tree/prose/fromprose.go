@@ -35,7 +35,8 @@ type writing uint8
 const (
 	free    writing = iota // as what it says
 	plain                  // as text for a model, never a branch or question
-	quoted                 // as such text behind words of its own, so that it begins like nothing of the language
+	led                    // as such text behind a word of its own, so that it begins like nothing of the language
+	quoted                 // as that, without marks of the language
 	maxMode = quoted
 )
 
@@ -411,7 +412,7 @@ func (c *reader) around() (edits []diag.Fix) {
 	}
 	if tail := c.tail(); tail != "" {
 		if len(c.src) > 0 && c.src[len(c.src)-1] != '\n' {
-			tail = "\n" + tail
+			tail = "\n" + strings.TrimSuffix(tail, "\n")
 		}
 		edits = append(edits, diag.Fix{Start: len(c.src), End: len(c.src), Text: strings.ReplaceAll(tail, "\n", c.nl)})
 	}
@@ -421,11 +422,11 @@ func (c *reader) around() (edits []diag.Fix) {
 // tail are the sections Rules and Response, where they are missing.
 func (c *reader) tail() (text string) {
 	if !c.hasSection("Rules") {
-		text += "\n## Rules\n\n- Do only what the tree says.\n"
+		text += "\n## Rules\n\n" + ownRule + "\n"
 		c.lose(0, "write the rules that hold for every step below \"## Rules\"")
 	}
 	if !c.hasSection("Response") {
-		text += "\n## Response: summary\n"
+		text += "\n## " + ownResponse + "\n"
 		c.lose(0, "name what the skill answers in the heading \"## Response\"")
 	}
 	return text
@@ -447,15 +448,14 @@ func (c *reader) compatibility() (diag.Fix, bool) {
 		switch {
 		case strings.Contains(strings.ToLower(old), "canopy"):
 			return diag.Fix{}, false
-		case old == "":
-		default:
-			old = period(old) + " "
+		case old != "":
+			old = " " + old
 		}
-		if len([]rune(old+check.CanonicalCompatibility)) > 500 {
+		if len([]rune(check.CanonicalCompatibility+old)) > 500 {
 			c.lose(f.KeySpan.Line, "compatibility is too long for what a tree needs; say there that it needs canopy-runtime or skl")
 			return diag.Fix{}, false
 		}
-		return setField(c.src, f, old+check.CanonicalCompatibility), true
+		return setField(c.src, f, check.CanonicalCompatibility+old), true
 	}
 	if len(c.doc.Fields) == 0 {
 		return diag.Fix{}, false

@@ -152,8 +152,13 @@ func (c *reader) leaf(it *item, indent string) {
 	c.at = it.line
 	open, options, isOpen := openQuestion(it)
 	switch {
+	case c.mode[it.line] == led:
+		text = leadWord + text
 	case c.mode[it.line] == quoted:
-		text = "Do: " + unmarked(text)
+		if plainer := unmarked(text); plainer != text {
+			c.lose(it.line, "marks that a tree would read as its own are left out: "+text)
+		}
+		text = leadWord + unmarked(text)
 	case c.mode[it.line] == plain && text != "":
 		text = c.prose(it)
 	case text == "":

@@ -143,7 +143,62 @@ func (w *writer) body(p *paper) (edits []diag.Fix) {
 			}
 		}
 	}
-	return edits
+	return append(edits, w.placeholders(p, edits)...)
+}
+
+// Texts that FromProse writes where a skill has no rules and names no response. They go with the tree if nobody changed them.
+const (
+	ownRule     = "- Do only what the tree says."
+	ownResponse = "Response: summary"
+)
+
+// placeholders are the edits that take out what FromProse wrote for want of something better. The last one takes the blank lines
+// before it along, if nothing stands behind it.
+func (w *writer) placeholders(p *paper, others []diag.Fix) (out []diag.Fix) {
+	for _, sec := range w.skill.Sections {
+		var fix diag.Fix
+		switch text := strings.TrimSpace(sec.Text); {
+		case sec.Title == "Rules" && text == ownRule, sec.Title == ownResponse && text == "":
+			fix = p.cut(sec.Pos.Line, sec.Last)
+		case sec.Title == "Rules" && strings.Contains(text, ownRule):
+			fix = p.cutLine(sec, ownRule)
+		}
+		if last := len(out) - 1; last >= 0 && out[last].End == fix.Start {
+			out[last].End = fix.End
+		} else if fix.End > 0 {
+			out = append(out, fix)
+		}
+	}
+	if len(out) == 0 || out[len(out)-1].End < len(p.src) {
+		return out
+	}
+	last := &out[len(out)-1]
+	from := 0
+	for _, f := range others {
+		if f.Start < last.Start {
+			from = max(from, f.End)
+		}
+	}
+	if kept := bytes.TrimRight(p.src[from:last.Start], " \t\r\n"); len(kept) > 0 {
+		at := from + len(kept)
+		if p.src[last.End-1] == '\n' { // else the line that is the last one now has no end either
+			at += bytes.IndexByte(p.src[at:], '\n') + 1
+		}
+		last.Start = at
+	} else {
+		last.Start = max(from, min(w.skill.Doc.Body, last.Start))
+	}
+	return out
+}
+
+// cutLine removes the first line of a section that is text.
+func (p *paper) cutLine(sec tree.Section, text string) diag.Fix {
+	for n := sec.Pos.Line + 1; n <= sec.Last; n++ {
+		if strings.TrimRight(string(p.src[p.start(n):p.start(n+1)]), " \r\n") == text {
+			return diag.Fix{Start: p.start(n), End: p.start(n + 1)}
+		}
+	}
+	return diag.Fix{}
 }
 
 // mentions reports ops that other sections speak of.
@@ -260,24 +315,34 @@ func scalar(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// withoutCanopy leaves out the sentences that ask for the runtime, and those behind
+// withoutCanopy leaves out what skl wrote, and else the sentences that ask for the runtime and those behind
 // them that say how to install it.
 func withoutCanopy(text string) string {
+	trimmed := strings.TrimSpace(text)
+	for _, own := range check.WrittenCompatibility() {
+		if rest, ok := strings.CutPrefix(trimmed, own); ok && (rest == "" || rest[0] == ' ') {
+			return strings.TrimSpace(rest)
+		}
+		if rest, ok := strings.CutSuffix(trimmed, " "+own); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	all := sentences(text)
 	var keep []string
 	install := false
-	for _, sentence := range sentences(text) {
+	for _, sentence := range all {
 		lower := strings.ToLower(sentence)
 		switch {
 		case strings.Contains(lower, "canopy"):
 			install = true
 			continue
-		case install && (strings.HasPrefix(lower, "install") || strings.HasPrefix(lower, "either ")):
+		case install && (strings.HasPrefix(lower, "install") || strings.HasPrefix(lower, "either ") || strings.HasPrefix(lower, "both are found at ")):
 			continue
 		}
 		install = false
 		keep = append(keep, sentence)
 	}
-	if len(keep) == len(sentences(text)) {
+	if len(keep) == len(all) {
 		return text
 	}
 	return strings.Join(keep, " ")

@@ -152,6 +152,12 @@ func (w *writer) plain(n *tree.Node) string {
 	if text == "" {
 		text = n.Text
 	}
+	if rest, ok := strings.CutPrefix(text, leadWord); ok && strings.TrimSpace(rest) != "" {
+		text = rest
+	}
+	if n.Implied { // the text itself names the result
+		return quiet(text)
+	}
 	return quiet(text) + keeping(n.Outs)
 }
 
@@ -192,6 +198,7 @@ func keeping(outs []tree.Target) string {
 // Words that FromProse knows again.
 const (
 	keepWords   = "; keep the result as "
+	leadWord    = "Do: "
 	planWords   = "Show the plan before anything is changed"
 	verifyWords = "Check the result against every item of `"
 )
