@@ -14,6 +14,19 @@ import (
 // host does, such as user-invocable, is moved by its author alone.
 const movable = "argument-hint"
 
+// Limit reports whether a key of hosts keeps a skill from something, so that moving it below metadata would grant more.
+func Limit(f skill.Field) bool {
+	switch f.Key {
+	case "disable-model-invocation":
+		return !strings.EqualFold(strings.TrimSpace(f.Value.Text), "false")
+	case "user-invocable":
+		return !strings.EqualFold(strings.TrimSpace(f.Value.Text), "true")
+	case "disallowed-tools", "hooks", "paths":
+		return true
+	}
+	return false
+}
+
 // frontmatter checks the keys that a skill with a tree has.
 func (c *checker) frontmatter() {
 	d := c.skill.Doc
@@ -22,6 +35,10 @@ func (c *checker) frontmatter() {
 	}
 	for _, f := range d.Fields {
 		if known, ok := skill.LookupKey(f.Key); ok && !(f.Key == "arguments" && d.V1 != nil) {
+			if Limit(f) {
+				c.report(RootKey, pos(c.skill.File, f.KeySpan), f.Key+" is a limit that hosts keep only where it stands: it may stay").Severity = diag.SeverityInfo
+				continue
+			}
 			c.report(RootKey, pos(c.skill.File, f.KeySpan), f.Key+" is a key of "+known.Dialect+": beside a tree it stands below metadata").Fix = c.moveKey(f)
 		}
 	}

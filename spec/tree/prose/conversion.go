@@ -195,8 +195,8 @@ func (conv *Conversion) moveKeys() {
 		}
 		if _, host := skill.LookupKey(f.Key); !host {
 			continue
-		} else if obeyed(f) {
-			conv.lose("%s stays at top level, where lint says CNP-F08: below metadata no host would obey it", f.Key)
+		} else if check.Limit(f) {
+			conv.lose("%s stays at top level: below metadata no host would obey it", f.Key)
 			continue
 		}
 		cut := cutField(conv.Source, f)
@@ -224,17 +224,6 @@ func (conv *Conversion) moveKeys() {
 	}
 	conv.Source = out
 	conv.lose("moved below metadata, where no host obeys it: %s", strings.Join(names, ", "))
-}
-
-// obeyed reports whether a key restricts who starts a skill or what it does, so that moving it would grant more.
-func obeyed(f skill.Field) bool {
-	switch f.Key {
-	case "disable-model-invocation":
-		return !strings.EqualFold(strings.TrimSpace(f.Value.Text), "false")
-	case "user-invocable":
-		return !strings.EqualFold(strings.TrimSpace(f.Value.Text), "true")
-	}
-	return f.Key == "hooks" || strings.Contains(f.Key, "disallowed")
 }
 
 // below is the edit that writes lines as entries of metadata, which is nil where there is none yet.

@@ -41,11 +41,17 @@ func runConvert(ctx context.Context, w *world, c *cli.Context) error {
 		return w.planConversion(ctx, c, byModel)
 	}
 	out, err := w.form.Convert(form.ConvertRequest{Path: c.Args().First(), To: c.String("to"), Write: c.Bool("write"), Output: c.String("output"), Allow: c.StringSlice("allow-loss"), DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func(say *report.Text) {
+	if err != nil {
+		return err
+	}
+	return w.verdict(out, len(out.Left) == 0, "lint_errors", func(say *report.Text) {
 		if out.Diff != "" {
 			say.Folded([]byte(report.PrintableLines(out.Diff)))
 		}
 		sayLosses(say, out.Losses)
+		for _, f := range out.Left {
+			say.Warn("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+		}
 		switch {
 		case out.Diff == "":
 			say.Note("nothing to change: %s is %s already", w.scope.Short(out.Path), out.To)

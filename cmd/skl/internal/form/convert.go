@@ -41,6 +41,8 @@ type Converted struct {
 	Diff   string       `json:"diff"`
 	Losses []skill.Loss `json:"losses"` // by line
 	Wrote  string       `json:"wrote,omitempty"`
+
+	Left []diag.Finding `json:"left"` // errors of lint that the skill has now and had not; none of one file
 }
 
 // Convert writes a skill in another form, and reports what got lost. A loss that would let the skill do more than before is refused
@@ -88,10 +90,24 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 	if policy != old {
 		files = append(files, prose.File{Name: skill.PolicyFile, Text: policy})
 	}
+	if out.Left, err = l.left(dir, t.Text, files); err != nil {
+		return Converted{}, err
+	}
 	if !q.DryRun {
 		out.Wrote, err = l.writeConverted(dir, t.Text, files, q.Write, q.Output)
 	}
 	return out, err
+}
+
+// left are the errors of lint that a conversion gives a skill.
+func (l *Linter) left(dir string, text []byte, files []prose.File) ([]diag.Finding, error) {
+	d := author.Over(filepath.Base(dir), scope.FilesIn(dir))
+	if err := putAll(d, text, files); err != nil {
+		return nil, err
+	}
+	lint := l.Findings(dir, skill.LintOptions{})
+	gained := diag.Gained(lint(d.Before()), lint(d.FS()), func(f diag.Finding) string { return f.Rule + "\n" + f.File + "\n" + f.Message })
+	return slices.DeleteFunc(append([]diag.Finding{}, gained...), func(f diag.Finding) bool { return f.Severity != diag.SeverityError }), nil
 }
 
 // ConvertDraft puts a skill in another form, a tree or prose, into a draft of it, and gives the losses. Its error is no_tree, no_steps or the like
@@ -134,7 +150,7 @@ func (l *Linter) convertSingle(q ConvertRequest, dir string, src []byte) (Conver
 	if err != nil {
 		return Converted{}, err
 	}
-	out := Converted{Path: dir, To: q.To, Losses: append([]skill.Loss{}, one.Losses...)}
+	out := Converted{Path: dir, To: q.To, Losses: append([]skill.Loss{}, one.Losses...), Left: []diag.Finding{}}
 	out.Diff, _, _ = trees.Lines("", string(one.Text))
 	if q.Output == "" || q.DryRun {
 		return out, nil
