@@ -78,17 +78,18 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	c := &reader{paper: newPaper(src), doc: doc, mode: map[int]writing{}}
 	maps.Copy(c.mode, mode)
 	c.scan()
-	list, ok := c.find()
+	list, score := c.find()
+	phases := c.phases(list.head, score < sure)
 	switch {
 	case c.hasTree:
 		return nil, nil, diag.New(diag.Unmet, CodeHasTree, "%s has a section \"## Tree\" already", diag.Printable(name))
-	case !ok:
+	case score == -9 && phases == nil:
 		return nil, nil, diag.New(diag.Unmet, CodeNoSteps, "%s has no list of steps to make a tree of", diag.Printable(name)).
 			Hint("write its steps as a numbered list below a heading \"## Steps\"")
 	}
 	c.out, c.from = append(c.out, "* "+label(name)), append(c.from, 0)
 	var edits []diag.Fix
-	if phases := c.phases(list.head); phases != nil {
+	if phases != nil {
 		edits = c.ofPhases(phases)
 	} else {
 		c.nodes(c.items(list), "  ")
@@ -235,9 +236,12 @@ type listing struct{ head, first, last int }
 
 var stepWords = [...]string{"step", "procedure", "instruction", "workflow", "process", "how to"}
 
-// find chooses the list: below a heading that speaks of steps, else the first numbered one.
-func (c *reader) find() (best listing, ok bool) {
-	bestScore := -9
+// sure is the score of a list below a heading that speaks of steps.
+const sure = 3
+
+// find chooses the list: below a heading that speaks of steps, else the first numbered one. Its score is -9 where there is none.
+func (c *reader) find() (best listing, bestScore int) {
+	bestScore = -9
 	heads := append([]int{c.doc.BodyLine - 1}, c.heads...)
 	for i, head := range heads {
 		end := c.lastLine() + 1
@@ -248,11 +252,11 @@ func (c *reader) find() (best listing, ok bool) {
 		if i > 0 {
 			title = strings.ToLower(headText(c.line(head)))
 		}
-		if strings.HasPrefix(title, "rules") || strings.HasPrefix(title, "response") || forbids(title) {
+		if strings.HasPrefix(title, "response") || rules(title) || forbids(title) {
 			continue
 		}
 		l, ordered, count := c.firstList(head, end)
-		if count == 0 {
+		if count == 0 || c.prohibits(l, count) {
 			continue
 		}
 		score := 1
@@ -269,7 +273,32 @@ func (c *reader) find() (best listing, ok bool) {
 			best, bestScore = l, score
 		}
 	}
-	return best, bestScore > -9
+	return best, bestScore
+}
+
+// rules reports whether a list below a heading holds for all steps: none of it is one.
+func rules(title string) bool {
+	return holdsOne(title, "rules", "constraint", "guideline", "principle", "guardrail", "boundaries", "must not")
+}
+
+// prohibits reports whether more than half of a list with so many entries say what is not to be done.
+func (c *reader) prohibits(l listing, count int) bool {
+	first, _, _ := marker(c.line(l.first))
+	n := 0
+	for at := l.first; at <= l.last; at++ {
+		col, text, _ := marker(c.line(at))
+		if text == 0 || col > first || c.kinds[at] != textLine {
+			continue
+		}
+		item := strings.TrimLeft(strings.ReplaceAll(c.line(at)[text:], "**", ""), " \t_❌")
+		for _, word := range [...]string{"never", "do not", "don't", "don’t", "avoid", "must not", "no"} {
+			if _, ok := cutWord(item, word); ok {
+				n++
+				break
+			}
+		}
+	}
+	return n*2 > count
 }
 
 // forbids reports whether a list below a heading says what is not to be done: no step is.
@@ -280,7 +309,7 @@ func forbids(title string) bool {
 // tellsOf reports whether a list below a heading is about the skill rather than what is done: it is taken where there is no other.
 func tellsOf(title string) bool {
 	return holdsOne(title, "when to use", "use case", "limitation", "prerequisite", "requirement", "resources", "references", "related", "troubleshoot", "example", "contents", "capabilities", "best practice",
-		"feature", "principle", "output")
+		"feature", "output")
 }
 
 func holdsOne(text string, words ...string) bool {

@@ -75,6 +75,12 @@ func TestFromProseErrors(t *testing.T) {
 		{"no list", head + "text\n", prose.CodeNoSteps},
 		{"a list in code", head + "```\n1. a\n2. b\n```\n", prose.CodeNoSteps},
 		{"rules are no steps", head + "## Rules\n\n1. a\n2. b\n", prose.CodeNoSteps},
+		{"safety rules are no steps", head + "## Safety Rules\n\n1. a\n2. b\n", prose.CodeNoSteps},
+		{"constraints are no steps", head + "## Constraints\n\n- a\n- b\n", prose.CodeNoSteps},
+		{"guidelines are no steps", head + "## Code Guidelines\n\n- a\n- b\n", prose.CodeNoSteps},
+		{"principles are no steps", head + "## Core Principles\n\n- a\n- b\n", prose.CodeNoSteps},
+		{"red flags are no steps", head + "## Red Flags\n\n- a\n- b\n", prose.CodeNoSteps},
+		{"prohibitions are no steps", head + "## Safety\n\n1. Never restart it.\n2. **Do not** delete it.\n3. Ask first.\n", prose.CodeNoSteps},
 		{"a tree", head + "## Tree\n\n* a\n* b\n", prose.CodeHasTree},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -157,7 +163,10 @@ func TestFromProsePhases(t *testing.T) {
 		{"all have lists", "# Demo\n\n## Phase 1: Look\n\n- see\n- If it is red, stop.\n\n## Phase 2: Act\n\nCarefully.\n\n1. do\n2. check\n\n```\nx\n```\n\n",
 			"# Demo\n\n## Tree\n\n* demo\n  * Phase 1: Look\n    * see\n    * IF << it is red\n      * END\n  * Phase 2: Act\n    * do\n    * check\n\n## Phase 2: Act\n\nCarefully.\n\n\n```\nx\n```\n\n"},
 		{"deeper headings", "## Workflow\n\n### Step 1: Look\n\n- see\n- say\n\n### Step 2: Act\n\n- do\n\n", "## Workflow\n\n## Tree\n\n* demo\n  * Step 1: Look\n    * see\n    * say\n  * Step 2: Act\n    * do\n\n"},
-		{"one has none", "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nDo it.\n\n", "## Tree\n\n* demo\n  * see\n  * say\n\n## Phase 2: Act\n\nDo it.\n\n"},
+		{"one has none", "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nDo it.\n\n", "## Tree\n\n* demo\n  * Phase 1: Look\n    * see\n    * say\n  * Phase 2: Act\n    * Do it.\n\n"},
+		{"none has, and a list of rules", "## Workflow\n\n### Phase 1: Look\n\nRead the log\nof the server.\n\nList all errors.\n\n### Phase 2: Mend\n\nWrite a patch.\n\n## Safety Rules\n\n1. Stay here.\n2. Be quick.\n\n",
+			"## Workflow\n\n## Tree\n\n* demo\n  * Phase 1: Look\n    * Read the log of the server.\n    * List all errors.\n  * Phase 2: Mend\n    * Write a patch.\n\n## Safety Rules\n\n1. Stay here.\n2. Be quick.\n\n"},
+		{"deeper lists", "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nDo it.\n\n### Now\n\n- a\n\n", "## Tree\n\n* demo\n  * see\n  * say\n\n## Phase 2: Act\n\nDo it.\n\n### Now\n\n- a\n\n"},
 		{"the steps are elsewhere", "## Steps\n\n1. a\n2. b\n\n## Phase 1\n\n- c\n\n## Phase 2\n\n- d\n\n", "## Tree\n\n* demo\n  * a\n  * b\n\n## Phase 1\n\n- c\n\n## Phase 2\n\n- d\n\n"},
 	} {
 		src, _, err := prose.FromProse([]byte(head+test.body+rest), "")

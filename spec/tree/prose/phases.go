@@ -6,10 +6,11 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// A phase is a numbered heading with a list below it.
+// A phase is a numbered heading with a list below it, or with paragraphs.
 type phase struct {
 	listing
-	next int // the line of the next heading, or behind the file
+	next  int  // the line of the next heading, or behind the file
+	words bool // it has no list
 }
 
 // phaseWords begin the headings of phases, before their number.
@@ -26,26 +27,32 @@ func isPhase(title string) bool {
 	return false
 }
 
-// phases are the numbered headings of one level, if there are two at least and each has a list: then the tree goes over all
-// of them, and not over the one list at head alone.
-func (c *reader) phases(head int) (out []phase) {
-	level, has := 0, false
+// phases are the numbered headings of one level, if there are two at least and each has a list or paragraphs: then the tree
+// goes over all of them, and not over the one list at head alone. Unless any will do, head is one of them.
+func (c *reader) phases(head int, any bool) (out []phase) {
+	level, has := 0, any
 	for i, n := range c.heads {
 		l := c.line(n)
 		if !isPhase(headText(l)) || level > 0 && headLevel(l) != level {
 			continue
 		}
 		level = headLevel(l)
-		end := c.lastLine() + 1
+		end, deeper := c.lastLine()+1, false
 		if i+1 < len(c.heads) {
 			end = c.heads[i+1]
+			deeper = headLevel(c.line(end)) > level
 		}
-		list, _, count := c.firstList(n, end)
-		if count == 0 {
+		p := phase{next: end}
+		count := 0
+		if p.listing, _, count = c.firstList(n, end); count == 0 {
+			p.listing = c.paragraphs(n, end)
+			p.words = true
+		}
+		if p.first == 0 || p.words && deeper { // what is done stands below the deeper headings
 			return nil
 		}
 		has = has || n == head
-		out = append(out, phase{list, end})
+		out = append(out, p)
 	}
 	if len(out) < 2 || !has {
 		return nil
@@ -53,11 +60,47 @@ func (c *reader) phases(head int) (out []phase) {
 	return out
 }
 
+// paragraphs are the lines of text that follow a heading, up to code, a table or a quote. Its first is 0 where there are none.
+func (c *reader) paragraphs(head, end int) listing {
+	l := listing{head: head}
+	for n := head + 1; n < end; n++ {
+		switch text := strings.TrimSpace(c.line(n)); {
+		case c.kinds[n] == emptyLine:
+			continue
+		case c.kinds[n] != textLine || text[0] == '|' || text[0] == '>':
+			return l
+		}
+		if l.first == 0 {
+			l.first = n
+		}
+		l.last = n
+	}
+	return l
+}
+
+// steps are the items of a phase.
+func (c *reader) steps(p phase) (items []*item) {
+	if !p.words {
+		return c.items(p.listing)
+	}
+	for n := p.first; n <= p.last; n++ {
+		text := clean(strings.TrimSpace(c.line(n)))
+		switch {
+		case c.kinds[n] == emptyLine:
+		case n > p.first && c.kinds[n-1] == textLine:
+			items[len(items)-1].text += " " + text
+		default:
+			items = append(items, &item{line: n, text: text})
+		}
+	}
+	return items
+}
+
 // ofPhases are the edits that put a tree over phases before the first of them. Their lists go, other text stays where it is.
 func (c *reader) ofPhases(phases []phase) (edits []diag.Fix) {
 	var items []*item
 	for _, p := range phases {
-		items = append(items, &item{line: p.head, text: clean(headText(c.line(p.head))), kids: c.items(p.listing)})
+		items = append(items, &item{line: p.head, text: clean(headText(c.line(p.head))), kids: c.steps(p)})
 		first := p.first
 		if c.bare(p) {
 			first, p.last = p.head, p.next-1
