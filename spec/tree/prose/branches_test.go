@@ -1,9 +1,13 @@
 package prose_test
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/prose"
 )
 
@@ -65,5 +69,40 @@ func TestOtherBranches(t *testing.T) {
 		if told != strings.Contains("\n"+got, "\n* If ") {
 			t.Errorf("%s: losses %q", test.name, losses)
 		}
+	}
+}
+
+// Text that names a step by its number stays, and is a loss with its line, in both directions: the numbers change.
+func TestNumbers(t *testing.T) {
+	src := head + "Skip to step 12 if needed.\n\n## Steps\n\n1. If it is red: wait. Otherwise: go.\n2. Do the second thing.\n3. If it fails, go back to step 2.\n\n## Rules\n\n- Steps 2-3 are quick.\n\n## Response: x\n"
+	out, losses, err := prose.FromProse([]byte(src), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(losses []string, lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			if !slices.ContainsFunc(losses, func(l string) bool {
+				return strings.HasPrefix(l, "SKILL.md:"+line+": it names a step by its number")
+			}) {
+				t.Errorf("no loss names line %s: %q", line, losses)
+			}
+		}
+	}
+	want(losses, "6", "12", "16")
+	s, err := tree.Load(fstest.MapFS{"SKILL.md": {Data: out}}, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, losses, err := prose.Convert(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(text string) string {
+		return strconv.Itoa(1 + strings.Count(string(out[:strings.Index(string(out), text)]), "\n"))
+	}
+	want(losses, at("Skip to step 12"), at("go back to step 2"), at("Steps 2-3"))
+	if !strings.Contains(string(back), "4. If it fails, go back to step 2.") {
+		t.Errorf("the text is\n%s", back)
 	}
 }

@@ -91,7 +91,11 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	var edits []diag.Fix
 	if phases != nil {
 		edits = c.ofPhases(phases)
+		c.numbers(func(n int) bool {
+			return slices.ContainsFunc(phases, func(p phase) bool { return n >= p.first && n <= p.last })
+		})
 	} else {
+		c.numbers(func(n int) bool { return n >= list.first && n <= list.last })
 		c.nodes(c.items(list), "  ")
 		edits = c.section(list)
 		if list.head >= c.doc.BodyLine && c.kinds[list.head] == headLine && !slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.EqualFold(strings.TrimSuffix(headText(c.line(list.head)), "s"), w) }) {
@@ -377,8 +381,7 @@ func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
 
 // clean keeps what the language reads as its own out of prose.
 func clean(s string) string {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "[ ] "), "[x] ")
-	s = strings.ReplaceAll(s, "←", "<-")
+	s = strings.ReplaceAll(strings.TrimPrefix(s, "[ ] "), "←", "<-")
 	if !strings.Contains(s, "<<") && !strings.Contains(s, ">>") {
 		return s
 	}

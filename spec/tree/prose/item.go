@@ -69,6 +69,10 @@ func (c *reader) items(l listing) []*item {
 
 // entry adds an entry of a list.
 func (s *nest) entry(n, col int, ordered bool, text string) {
+	if rest, ticked := strings.CutPrefix(strings.Replace(text, "[X]", "[x]", 1), "[x] "); ticked {
+		s.c.lose(n, "it is ticked, \"[x]\", and a step of a tree has no state")
+		text = rest
+	}
 	if len(s.stack) == 1 {
 		s.ordered = ordered
 	}

@@ -2,9 +2,7 @@ package prose
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/skl-project/skl/spec/tree"
 )
@@ -20,9 +18,6 @@ func (c *reader) nodes(items []*item, indent string) {
 		items = items[n:]
 	}
 }
-
-// numberedStep is a step that is named by its number.
-var numberedStep = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bsteps? #?\d`) })
 
 func (c *reader) put(indent, text string) {
 	c.out, c.from = append(c.out, indent+"* "+text), append(c.from, c.at)

@@ -28,9 +28,9 @@ func isPhase(title string) bool {
 }
 
 // phases are the numbered headings of one level, if there are two at least and each has a list or paragraphs: then the tree
-// goes over all of them, and not over the one list at head alone. Unless any will do, head is one of them.
-func (c *reader) phases(head int, any bool) (out []phase) {
-	level, has := 0, any
+// goes over all of them, and not over the one list at head alone. Unless they may be anywhere, head is one of them.
+func (c *reader) phases(head int, anywhere bool) (out []phase) {
+	level, has := 0, anywhere
 	for i, n := range c.heads {
 		l := c.line(n)
 		if !isPhase(headText(l)) || level > 0 && headLevel(l) != level {

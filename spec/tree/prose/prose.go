@@ -67,6 +67,7 @@ func Convert(s *tree.Skill) (src []byte, losses []string, err error) {
 				At(diag.Position{File: s.File, Line: f.Line + doc.BodyLine - 1})
 		}
 	}
+	w.numbers(p)
 	w.remains()
 	return out, w.losses, nil
 }
