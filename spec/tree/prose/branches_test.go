@@ -106,3 +106,35 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("the text is\n%s", back)
 	}
 }
+
+// Text is kept as it stands, or a loss says how it changed.
+func TestLiteral(t *testing.T) {
+	for _, test := range []struct{ item, want, loss string }{
+		{"[x] two", "two", "it is ticked"},
+		{"[X] two", "two", "it is ticked"},
+		{"[ ] two", "two", ""},
+		{"cat << EOF", "cat < < EOF", "written apart"},
+		{"`cat << EOF`", "`cat << EOF`", ""},
+		{"If, after two tries, it fails, give up", "If, after two tries, it fails, give up", ""},
+		{"Read `references/x.md` and run `scripts/y.sh`.", "Read `references/x.md` and run `scripts/y.sh`.", ""},
+		{"`IF << code`", "`IF << code`", ""},
+		{"\\* ELSE", "\\* ELSE", ""},
+	} {
+		src := []byte(head + "## Steps\n\n1. " + test.item + "\n2. last of all\n\n## Rules\n\n- r\n\n## Response: x\n")
+		out, err := prose.ToTree(src, "demo", fstest.MapFS{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := tree.Load(fstest.MapFS{"SKILL.md": {Data: out.Source}}, "demo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _, err := prose.Convert(s)
+		if err != nil || !strings.Contains(string(back), "1. "+test.want+"\n") {
+			t.Errorf("%q is, there and back, %v\n%s", test.item, err, back)
+		}
+		if got := strings.Join(out.Losses, "\n"); (got != "") != (test.loss != "") || !strings.Contains(got, test.loss) {
+			t.Errorf("%q: losses %q", test.item, got)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func (c *reader) items(l listing) []*item {
 		case c.kinds[n] == emptyLine:
 		case at > 0:
 			moved = false
-			s.entry(n, col, ordered, clean(strings.TrimSpace(text[at:])))
+			s.entry(n, col, ordered, s.clean(n, strings.TrimSpace(text[at:])))
 		default:
 			moved = false
 			s.line(n, text)
@@ -84,7 +84,7 @@ func (s *nest) entry(n, col int, ordered bool, text string) {
 
 // line adds a line without a bullet: to the item before it, or as a paragraph of the item that it is indented below.
 func (s *nest) line(n int, text string) {
-	trimmed := clean(strings.TrimSpace(text))
+	trimmed := s.clean(n, strings.TrimSpace(text))
 	at := columnOf(text)
 	behind := s.c.kinds[n-1] != textLine
 	other := otherBranch().MatchString(trimmed) && !strings.HasPrefix(trimmed, strings.ToLower(trimmed[:1]))
@@ -107,6 +107,15 @@ func (s *nest) line(n int, text string) {
 		col--
 	}
 	s.add(level{col, &item{line: n, lines: []string{trimmed}, para: true}, at})
+}
+
+// clean is clean of a line, with a remark where that changes an operator.
+func (s *nest) clean(n int, text string) string {
+	out := clean(text)
+	if strings.Count(out, "<<")+strings.Count(out, ">>") < strings.Count(text, "<<")+strings.Count(text, ">>") {
+		s.c.lose(n, "an operator of the language, << or >>, is written apart")
+	}
+	return out
 }
 
 func (s *nest) top() level { return s.stack[len(s.stack)-1] }
