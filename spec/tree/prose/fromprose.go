@@ -412,7 +412,10 @@ func (c *reader) section(l listing) (edits []diag.Fix) {
 	}
 	follows := false // text of the same section behind the list
 	for n := l.last + 1; n <= c.lastLine() && c.kinds[n] != headLine; n++ {
-		follows = follows || c.kinds[n] != emptyLine && c.kinds[n] != ruleLine
+		if !follows && c.kinds[n] != emptyLine && c.kinds[n] != ruleLine {
+			follows = true
+			c.lose(n, "it stands behind the list, and is below \"## Notes\" now")
+		}
 	}
 	if c.open { // a section at the end would be part of the block
 		text += strings.ReplaceAll(c.tail(), "\n", c.nl)

@@ -134,6 +134,12 @@ func (m *measure) add(t *testing.T, dir string) {
 	if len(seen) > 0 {
 		m.faulty++
 	}
+	m.nodes(t, dir, s)
+	m.compare(t, dir, string(src), out)
+}
+
+// nodes counts what a tree has.
+func (m *measure) nodes(t *testing.T, dir string, s *tree.Skill) {
 	tree.Walk(s.Tree.Nodes, func(n *tree.Node) bool {
 		switch n.Kind {
 		case tree.If, tree.ElseIf, tree.Else:
@@ -156,7 +162,6 @@ func (m *measure) add(t *testing.T, dir string) {
 		}
 		return true
 	})
-	m.compare(t, dir, string(src), out)
 }
 
 // otherCase is a sentence of a step that is for the other case than its condition.

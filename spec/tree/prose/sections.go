@@ -49,7 +49,7 @@ func (conv *Conversion) move(fsys fs.FS) {
 	}
 	conv.Files = m.files
 	conv.Source = m.withReads()
-	conv.lose("%s with code, tables or data moved to references, and the tree reads all before its first step: see which step needs which", diag.Count(len(m.files), "part"))
+	conv.lose("%s with code, tables or data moved to references, with the text beside them, and the tree reads all before its first step: see which step needs which", diag.Count(len(m.files), "part"))
 }
 
 // A mover writes SKILL.md again without its blocks of data.
