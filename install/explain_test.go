@@ -36,6 +36,7 @@ func TestUnwritable(t *testing.T) {
 		}
 	}
 }
+
 // TestNotWritable names what a person named, not the file that was tried, and leaves other errors as they are.
 func TestNotWritable(t *testing.T) {
 	err := NotWritable(&fs.PathError{Op: "openat", Path: "/p/.skl-SKILL.md-17", Err: fs.ErrPermission}, "/p/SKILL.md")

@@ -198,7 +198,10 @@ func withoutAdded(src []byte) []byte {
 			fields = append(fields, f)
 		}
 	}
-	others := slices.DeleteFunc(r.topLevelKeys(), func(f Field) bool { _, marked := find(fields, f.Key); return marked || !isV1Shaped(f) || isExtension(f.Key) })
+	others := slices.DeleteFunc(r.topLevelKeys(), func(f Field) bool {
+		_, marked := find(fields, f.Key)
+		return marked || !isV1Shaped(f) || isExtension(f.Key)
+	})
 	if len(others)+len(r.portableKeys()) > 0 {
 		return src
 	}
