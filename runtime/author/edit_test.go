@@ -56,7 +56,7 @@ func TestEditsRefused(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no JSON":         `I changed it`,
 		"another key":     `{"edits":[],"run":"rm"}`,
-		"nothing":         `{"edits":[],"new_files":[],"deleted_files":[],"questions":["What?"]}`,
+		"nothing":         `{"edits":[],"new_files":[],"deleted_files":[],"questions":[]}`,
 		"no such line":    `{"edits":[{"file":"a.md","how":"delete","from":"9:abcd"}]}`,
 		"another text":    `{"edits":[{"file":"a.md","how":"delete","from":"1:0000"}]}`,
 		"a number alone":  `{"edits":[{"file":"a.md","how":"delete","from":"1"}]}`,
@@ -86,6 +86,18 @@ func TestEditsRefused(t *testing.T) {
 		if w := (*Wrong)(nil); !errors.As(err, &w) || w.Why == "" || len(w.Why) > 1100 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestEditsAsk tells an answer that holds nothing but questions from one that is at fault.
+func TestEditsAsk(t *testing.T) {
+	e, err := ParseEdits([]byte(`{"edits":[],"new_files":[],"deleted_files":[],"questions":["What?","Where?"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Over("s", sample())
+	if asks := (*Asks)(nil); !errors.As(e.Apply(d), &asks) || asks.Error() != "What?\nWhere?" || len(d.Changes()) > 0 {
+		t.Errorf("%v, %v", asks, d.Changes())
 	}
 }
 
