@@ -3,6 +3,7 @@ package author
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -73,6 +74,9 @@ func Numbered(data string, from, room int) (shown string, next int) {
 // Shown is one file from a line on, as far as there is room.
 func Shown(d *Draft, name string, from int) (string, error) {
 	data, err := d.Read(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		err = diag.New(diag.Misuse, "no_such_file", "%s has no file %s", diag.Printable(d.Name), diag.Printable(diag.Clip(name, 200)))
+	}
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/session"
@@ -15,6 +16,7 @@ import (
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A Run says how the tree of an operation is run.
@@ -117,11 +119,31 @@ func (a *Author) walk(ctx context.Context, op string, q Run) (session.Ended, err
 	}
 	q.Args, q.Request.Allow = Request(true, op, q.Skill, q.Wish), []string{session.AllowRun, "filesystem"}
 	ended, err := a.Runs.Start(ctx, r, q.Request)
-	if e, ok := diag.Own(err); ok && e.Code == "model_none" { // which of its steps is the first is of no use to a person
-		e.Message = "skl author " + op + " needs a model: none is configured, and nobody can be asked"
-		err = e
+	return ended, ofOperation(err, op, ended.Record.ID)
+}
+
+// ofOperation is the error of a run as that of an operation: which step of the tree it was is of no use to who did not write that.
+func ofOperation(err error, op, id string) error {
+	e, ok := diag.Own(err)
+	if !ok {
+		return err
 	}
-	return ended, err
+	out := *e
+	out.Where = diag.Position{}
+	if at, what, _ := strings.Cut(e.Message, ": "); strings.HasPrefix(at, "references/ops.md:") || strings.HasPrefix(at, skill.FileName+":") {
+		out.Message = what
+	}
+	switch {
+	case e.Code == "model_none":
+		command := "skl author " + op
+		if op == author.Convert {
+			command = "skl convert"
+		}
+		out.Message = command + " needs a model: none is configured, and nobody can be asked"
+	case id != "":
+		out.Hints = append(slices.Clone(e.Hints), "skl trace "+id)
+	}
+	return &out
 }
 
 // noAnswer is the error of a run that made no plan.

@@ -370,6 +370,9 @@ func (a *Author) applied(part *author.Part) (placed, error) {
 	name := filepath.FromSlash(part.Skill)
 	if part.Base != "" {
 		p, err := a.draftOf("." + string(filepath.Separator) + name)
+		if errors.Is(err, diag.Code("no_such_directory")) {
+			err = diag.New(diag.Unmet, author.CodeChanged, "there is no %s here, which the plan changes", diag.Printable(part.Skill)).Hint("carry it out where it was made: skl -C DIR author apply PLAN")
+		}
 		if err == nil {
 			err = part.Apply(p.Draft)
 		}

@@ -28,8 +28,8 @@ func authorModelCommands() []command {
 					return err
 				}
 				wish, err := w.textOf(c.String("from"))
-				if err == nil {
-					wish, err = wished(c, wish)
+				if err == nil && strings.TrimSpace(wish) == "" {
+					err = diag.New(diag.Misuse, "usage", "say what %s shall do", diag.Printable(name)).Hint("skl author create %s --from TEXT", diag.Quote(name))
 				}
 				if err != nil {
 					return err
