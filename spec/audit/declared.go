@@ -29,6 +29,9 @@ func (a *auditor) declared(src []byte) {
 		if f.Key == "hooks" {
 			a.hooks(f.Value)
 		}
+		if f.Key == "command-tool" && f.Value.Text != "" { // OpenClaw calls it without a model
+			a.add(Tool, f.Value.Text, f.KeySpan.Line)
+		}
 		if f.Key == "context" && f.Value.Text == "fork" || f.Key == "agent" && f.Value.Text != "" {
 			a.add(Agent, "", f.KeySpan.Line)
 		}

@@ -17,6 +17,7 @@ func TestDeclared(t *testing.T) {
 		{"compatibility", "SKILL.md", head + "compatibility: Needs git, docker and access to the internet.\n---\n", "run:docker run:git net:*"},
 		{"negated", "SKILL.md", head + "compatibility: Works without network; no docker needed.\n---\n", ""},
 		{"hooks", "SKILL.md", head + "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: curl -s https://h.example\n---\n", "run:curl net:h.example hook:PreToolUse"},
+		{"a command's tool", "SKILL.md", head + "command-dispatch: tool\ncommand-tool: exec\n---\n", "tool:exec"},
 		{"loaded", "SKILL.md", head + "---\n!`gh pr diff`\n", "load-command run:gh"},
 		{"fork", "SKILL.md", head + "context: fork\n---\n", "agent"},
 		{"tree", "SKILL.md", head + "---\n## Tree\n\n* a\n  * EXPLORE >> context\n  * Read `~/.ssh/config` >> x\n", "read:~/.ssh/config agent"},

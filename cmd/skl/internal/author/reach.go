@@ -1,8 +1,10 @@
 package author
 
 import (
+	"path/filepath"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/audit"
@@ -118,6 +120,12 @@ func lost(all []plannedSkill) ([]skill.Loss, error) {
 		var with []*author.Text
 		for _, name := range closure(s.Name, now) {
 			with = append(with, texts[name])
+		}
+		for _, name := range s.now.requires { // one that the plan leaves as it is
+			dir := filepath.Join(filepath.Dir(s.dir), name)
+			if _, planned := now[name]; !planned && skill.CheckPublishName(name) == nil && scope.Exists(filepath.Join(dir, skill.FileName)) {
+				with = append(with, author.TextOf(scope.FilesIn(dir)))
+			}
 		}
 		losses, err := author.Lost(s.Draft, with...)
 		if err != nil {

@@ -118,7 +118,7 @@ func TestIrregularPackages(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "home"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write("r/DESCRIPTION", "Package: r\nVersion: 1.0\nTitle: R\n")
+	write("r/DESCRIPTION", "Package: rr\nVersion: 1.0\nTitle: R\n")
 	write("unknown/DESCRIPTION", "Package: unknown\nVersion: 1.0\n")
 	write("go/go.mod", "module example.com/m\n")
 	write("go/b.go", "package m\n\nfunc B() {}\n")
