@@ -32,11 +32,13 @@ func Unwritable(err error) error {
 	return err
 }
 
-// NotWritable turns the refusal of the file system to write what a person named into one that names that, and not the file beside it that
-// was tried first. Others are returned as they are. Nothing was changed.
+// NotWritable is Explain for a file or folder that a person named: the error names that, and not the file beside it that was tried first.
 func NotWritable(err error, at string) error {
-	if _, told := errors.AsType[*diag.Error](err); told || err == nil || !errors.Is(err, fs.ErrPermission) && !isReadOnly(err) {
+	if _, told := errors.AsType[*diag.Error](err); told {
 		return err
+	}
+	if !errors.Is(err, fs.ErrPermission) && !isReadOnly(err) {
+		return Explain(err, at)
 	}
 	why := err
 	if e, ok := errors.AsType[*fs.PathError](err); ok {

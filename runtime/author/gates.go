@@ -16,11 +16,11 @@ type gate struct {
 	text string // in words, with its options
 }
 
-// gatesOf are those of all trees of the skill in fsys, in order; nil of one that has none or cannot be read.
-func gatesOf(fsys fs.FS, name string) (nodes []*tree.Node) {
+// gatesOf are those of all trees of the skill in fsys, in order; ok is false for one that has no tree or cannot be read.
+func gatesOf(fsys fs.FS, name string) (nodes []*tree.Node, ok bool) {
 	s, err := tree.Load(fsys, name)
 	if err != nil || s.Tree == nil {
-		return nil
+		return nil, false
 	}
 	collect := func(n *tree.Node) bool {
 		switch n.Kind {
@@ -35,7 +35,7 @@ func gatesOf(fsys fs.FS, name string) (nodes []*tree.Node) {
 			tree.Walk(op.Tree.Nodes, collect)
 		}
 	}
-	return nodes
+	return nodes, true
 }
 
 func gateOf(n *tree.Node) gate {
@@ -47,8 +47,12 @@ func gateOf(n *tree.Node) gate {
 // lostGates lists the gates of a skill that stays a tree and has them nowhere any more; others are the skills that it requires. A question, a
 // plan that is shown or an end of which there are fewer than before is the loss of a rule, however short; another text of one is the loss of that.
 func lostGates(d *Draft, others []*Text) []skill.Loss {
-	was, now := gatesOf(d.Before(), d.Name), gatesOf(d.FS(), d.Name)
-	if len(was) == 0 || !isTree(d.FS(), d.Name) {
+	was, _ := gatesOf(d.Before(), d.Name)
+	if len(was) == 0 {
+		return nil
+	}
+	now, ok := gatesOf(d.FS(), d.Name)
+	if !ok {
 		return nil
 	}
 	left, kinds, elsewhere := map[gate]int{}, map[tree.Kind]int{}, map[gate]bool{}
@@ -57,7 +61,8 @@ func lostGates(d *Draft, others []*Text) []skill.Loss {
 		kinds[n.Kind]++
 	}
 	for _, t := range others {
-		for _, n := range gatesOf(t.fsys, "") {
+		has, _ := gatesOf(t.fsys, "")
+		for _, n := range has {
 			elsewhere[gateOf(n)] = true
 		}
 	}
@@ -84,9 +89,4 @@ func lostGates(d *Draft, others []*Text) []skill.Loss {
 		losses = append(losses, loss)
 	}
 	return losses
-}
-
-func isTree(fsys fs.FS, name string) bool {
-	s, err := tree.Load(fsys, name)
-	return err == nil && s.Tree != nil
 }

@@ -338,6 +338,9 @@ func (f *Files) Finish(p *Package) error {
 	return nil
 }
 
+// Devel is the version of a Go module whose files are those of nobody's release.
+const Devel = "devel"
+
 // LicenseNames are the files that may hold the license of a package, the one that counts first.
 func LicenseNames() []string {
 	return []string{"LICENSE", "LICENCE", "LICENSE.md", "LICENSE.txt", "COPYING"}

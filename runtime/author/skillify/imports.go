@@ -32,13 +32,10 @@ func (m *maker) loading(tasks []task) string {
 	return ""
 }
 
-// develVersion is that of a Go module whose files say none.
-const develVersion = "devel"
-
 // goImport imports the package at the module's root, else the one that is used most; a module of commands alone is installed.
 func (m *maker) goImport(name string, tasks []task) string {
 	at := ""
-	if v := m.line(strings.TrimPrefix(m.p.Version, "v")); v != develVersion {
+	if v := m.line(strings.TrimPrefix(m.p.Version, "v")); v != pkgdoc.Devel {
 		at = "@v" + v
 	}
 	isCommand := func(s pkgdoc.Symbol) bool { return s.Kind == pkgdoc.Command }

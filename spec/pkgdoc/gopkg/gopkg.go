@@ -29,9 +29,6 @@ import (
 // ErrNoModule is that of a folder which is no Go module.
 var ErrNoModule = errors.New("there is no go.mod of a Go module")
 
-// Devel is the version of a module whose files are those of nobody's release.
-const Devel = "devel"
-
 // maxDirs bounds the folders of a module that are looked at.
 const maxDirs = 10_000
 
@@ -225,7 +222,7 @@ func (r *reader) page(dir string, pkg *doc.Package, fset *token.FileSet) {
 	p := pkgdoc.Page{ID: id, Title: strings.TrimSuffix(pkg.Synopsis(pkg.Doc), "."), Text: w.text(pkg.Doc), Symbols: []pkgdoc.Symbol{}, File: dir, Deprecated: w.deprecated(pkg.Doc)}
 	if pkg.Name == "main" {
 		at := "@v" + r.p.Version
-		if r.p.Version == Devel {
+		if r.p.Version == pkgdoc.Devel {
 			at = "@latest" // the go command takes no other word for a version
 		}
 		p.Symbols = append(p.Symbols, pkgdoc.Symbol{ID: path.Join(id, "main"), Name: path.Base(pkg.ImportPath), Kind: pkgdoc.Command, Signature: "go install " + pkg.ImportPath + at})

@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 // TestDevel installs the command of a module without a version as the go command takes it.
 func TestDevel(t *testing.T) {
 	m := bundle.Memory{"go.mod": {Data: []byte("module example.com/m\n")}, "cmd/tool/main.go": {Data: []byte("// Tool does it.\npackage main\n\nfunc main() {}\n")}}
-	for version, want := range map[string]string{Devel: "go install example.com/m/cmd/tool@latest", "v1.2.0": "go install example.com/m/cmd/tool@v1.2.0"} {
+	for version, want := range map[string]string{pkgdoc.Devel: "go install example.com/m/cmd/tool@latest", "v1.2.0": "go install example.com/m/cmd/tool@v1.2.0"} {
 		p, err := Read(m, version)
 		if err != nil || len(p.Pages) != 1 || p.Pages[0].Symbols[0].Signature != want {
 			t.Errorf("%s: %+v, %v; want %s", version, p, err, want)

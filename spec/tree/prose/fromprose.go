@@ -83,7 +83,7 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	switch {
 	case c.hasTree:
 		return nil, nil, diag.New(diag.Unmet, CodeHasTree, "%s has a section \"## Tree\" already", diag.Printable(name))
-	case score == -9 && phases == nil:
+	case score == nothing && phases == nil:
 		return nil, nil, diag.New(diag.Unmet, CodeNoSteps, "%s has no list of steps to make a tree of", diag.Printable(name)).
 			Hint("write its steps as a numbered list below a heading \"## Steps\"")
 	}
@@ -240,12 +240,15 @@ type listing struct{ head, first, last int }
 
 var stepWords = [...]string{"step", "procedure", "instruction", "workflow", "process", "how to"}
 
-// sure is the score of a list below a heading that speaks of steps.
-const sure = 3
+// Scores of lists.
+const (
+	nothing = -9 // there is none
+	sure    = 3  // it is below a heading that speaks of steps
+)
 
-// find chooses the list: below a heading that speaks of steps, else the first numbered one. Its score is -9 where there is none.
+// find chooses the list: below a heading that speaks of steps, else the first numbered one. Its score is nothing where there is none.
 func (c *reader) find() (best listing, bestScore int) {
-	bestScore = -9
+	bestScore = nothing
 	heads := append([]int{c.doc.BodyLine - 1}, c.heads...)
 	for i, head := range heads {
 		end := c.lastLine() + 1

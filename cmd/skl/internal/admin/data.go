@@ -88,6 +88,7 @@ func (a *Admin) examine(ctx context.Context, data string, look func(*registry.Re
 
 // A Copy is the data of a registry in another directory.
 type Copy struct {
+	OK    bool   `json:"ok"` // all content could be copied, and a restored copy is whole
 	Dir   string `json:"dir"`
 	Blobs int    `json:"blobs"`
 	New   int    `json:"new"` // that were not there yet
@@ -118,7 +119,7 @@ func (a *Admin) Backup(ctx context.Context, r BackupRequest) (Copy, error) {
 		return Copy{}, err
 	}
 	defer s.Close()
-	out := Copy{Dir: to, Log: s.Registry.Key.Origin(), From: data, Problems: []registry.Problem{}}
+	out := Copy{OK: true, Dir: to, Log: s.Registry.Key.Origin(), From: data, Problems: []registry.Problem{}}
 	if r.DryRun {
 		return out, s.MayBackup(ctx, to)
 	}
@@ -136,6 +137,7 @@ func (a *Admin) Backup(ctx context.Context, r BackupRequest) (Copy, error) {
 	}
 	out.Blobs, out.New, out.Bytes = copied.Blobs, copied.New, copied.Bytes
 	out.Problems = append(out.Problems, copied.Problems...)
+	out.OK = len(out.Problems) == 0
 	return out, nil
 }
 
@@ -155,7 +157,7 @@ func (a *Admin) Restore(ctx context.Context, r RestoreRequest) (Copy, error) {
 	if err := a.hasData(from); err != nil {
 		return Copy{}, err
 	}
-	out := Copy{Dir: data, From: from, Problems: []registry.Problem{}}
+	out := Copy{OK: true, Dir: data, From: from, Problems: []registry.Problem{}}
 	if r.DryRun {
 		return out, nil
 	}
@@ -173,7 +175,7 @@ func (a *Admin) Restore(ctx context.Context, r RestoreRequest) (Copy, error) {
 		return Copy{}, err
 	}
 	report.Problems = append(copied.Problems, report.Problems...)
-	out.Problems = report.Problems
+	out.Problems, out.OK = report.Problems, len(report.Problems) == 0
 	out.Found = Examined{len(report.Problems) == 0, report}
 	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, s.Registry.Key.Origin()
 	return out, nil

@@ -36,18 +36,10 @@ type Outcome struct {
 	OK    bool             `json:"ok"` // no error of lint is left, and nothing was refused
 	Plan  *author.Plan     `json:"plan"`
 	Diff  []trees.FileDiff `json:"diff"`
-	Needs []string         `json:"needs"`          // of its permissions, those that were not accepted
-	Wrote []string         `json:"wrote"`          // folders
-	File  string           `json:"file,omitempty"` // that the plan was written to
-	Error *Refusal         `json:"error,omitempty"`
+	Needs []string         `json:"needs"`           // of its permissions, those that were not accepted
+	Wrote []string         `json:"wrote"`           // folders
+	File  string           `json:"file,omitempty"`  // that the plan was written to
 	Alike *refactor.Report `json:"alike,omitempty"` // what skills hold alike: candidates are what moves, or can; of a refactoring
-}
-
-// A Refusal is why a plan was not carried out.
-type Refusal struct {
-	Code    string   `json:"code"`
-	Message string   `json:"message"`
-	Hints   []string `json:"hints"`
 }
 
 // Clean reports whether no error of lint is left.

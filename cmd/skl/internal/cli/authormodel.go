@@ -19,7 +19,7 @@ import (
 // authorModelCommands are the operations that need a model.
 func authorModelCommands() []command {
 	return []command{
-		{name: "create", args: "NAME", usage: "a new skill with a tree that does what a text says, designed by a model", output: author.Outcome{},
+		{name: "create", args: "NAME", usage: "a new skill with a tree that does what a text says, designed by a model", output: planned{},
 			example: "skl author create changelog --from 'write the changelog of a release from its commits'",
 			flags:   append(modelFlags(), &cli.StringFlag{Name: "from", Usage: "what it shall do: a `TEXT`, or a file that has it"}),
 			run: func(ctx context.Context, w *world, c *cli.Context) error {
@@ -36,7 +36,7 @@ func authorModelCommands() []command {
 				}
 				return w.planByModel(ctx, c, name, wish, w.author().Create)
 			}},
-		{name: "modify", args: "SKILL WISH…", usage: "a change of a skill that does what a text says, by a model's edits", output: author.Outcome{}, complete: "dir",
+		{name: "modify", args: "SKILL WISH…", usage: "a change of a skill that does what a text says, by a model's edits", output: planned{}, complete: "dir",
 			example: "skl author modify skills/review 'ask before a file is changed'",
 			flags:   modelFlags(),
 			run: func(ctx context.Context, w *world, c *cli.Context) error {

@@ -9,14 +9,21 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
+
+// planned is what operations print with --json. A plan that was refused also says why.
+type planned struct {
+	author.Outcome
+	*ui.ErrorResult
+}
 
 func authorCommand() command {
 	return command{name: "author", args: "OPERATION …", group: "Author", usage: "change skills by plans: every byte is shown before one is written",
 		example: "skl author create changelog --from 'write the changelog of a release from its commits'\nskl author modify skills/review 'ask before a file is changed'\nskl author scaffold changelog -w\nskl author improve skills/review\nskl author improve skills/review --plan review.json\nskl author apply review.json\nskl author refactor skills --min 2\nskl author refactor --into shared-ops",
 		sub: append(authorModelCommands(), []command{
-			{name: "scaffold", args: "NAME", usage: "the frame of a skill with a tree and a file of ops", output: author.Outcome{},
+			{name: "scaffold", args: "NAME", usage: "the frame of a skill with a tree and a file of ops", output: planned{},
 				flags: append(planFlags(), &cli.StringFlag{Name: "syntax", Usage: "`HOW` the tree is written: list or box", Value: "list"}),
 				run: func(ctx context.Context, w *world, c *cli.Context) error {
 					name, err := oneName(c)
@@ -26,12 +33,12 @@ func authorCommand() command {
 					out, err := w.author().Scaffold(ctx, author.ScaffoldRequest{Name: name, Syntax: c.String("syntax")}, terms(c))
 					return w.showPlan(c, &out, err)
 				}},
-			{name: "improve", args: "SKILL", usage: "mend what needs no judgement, and name what does", output: author.Outcome{}, complete: "dir",
+			{name: "improve", args: "SKILL", usage: "mend what needs no judgement, and name what does", output: planned{}, complete: "dir",
 				flags: append(planFlags(), append(helpFlags("mends what code leaves"), &cli.BoolFlag{Name: "layout", Usage: "move files of the old layout to scripts, references and assets"},
 					&cli.BoolFlag{Name: "contracts", Usage: "write contracts for ops that have none"})...),
 				run: runImprove},
 			refactorCommand(),
-			{name: "apply", args: "PLAN", usage: "carry out a plan that was kept, as it was shown or not at all", output: author.Outcome{}, complete: "dir",
+			{name: "apply", args: "PLAN", usage: "carry out a plan that was kept, as it was shown or not at all", output: planned{}, complete: "dir",
 				flags: append(agreeFlags(), dryRunFlag()),
 				run: func(ctx context.Context, w *world, c *cli.Context) error {
 					if c.Args().Len() != 1 {
@@ -97,8 +104,9 @@ func terms(c *cli.Context) author.Terms {
 // showPlan prints a plan and what became of it. One after which lint still finds errors does not hold.
 func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 	if e, ok := diag.Own(err); ok && e.Class == diag.Refused && out.Plan != nil {
-		out.OK, out.Error = false, &author.Refusal{Code: e.Code, Message: e.Error(), Hints: append([]string{}, e.Hints...)}
-		return report.Report{Result: *out, End: report.Refused(e.Code), Text: func(say *report.Text) {
+		why := w.ui.ErrorOf(err)
+		out.OK = false
+		return report.Report{Result: planned{*out, &why}, End: report.Refused(e.Code), Text: func(say *report.Text) {
 			w.sayPlan(say, out, true)
 			say.Warn("%s", e.Error())
 			for _, h := range e.Hints {
@@ -109,7 +117,7 @@ func (w *world) showPlan(c *cli.Context, out *author.Outcome, err error) error {
 	if err != nil {
 		return err
 	}
-	return w.verdict(*out, out.Clean(), "lint_errors", func(say *report.Text) {
+	return w.verdict(*out, out.OK, "lint_errors", func(say *report.Text) {
 		w.sayPlan(say, out, false)
 		if len(out.Plan.Left) == 0 {
 			for _, f := range out.Plan.Lint.Errors[:min(len(out.Plan.Lint.Errors), 5)] {

@@ -12,7 +12,7 @@ import (
 )
 
 func refactorCommand() command {
-	return command{name: "refactor", args: "[ROOT]", usage: "move ops that several skills hold alike to one that they share", output: author.Outcome{}, complete: "dir",
+	return command{name: "refactor", args: "[ROOT]", usage: "move ops that several skills hold alike to one that they share", output: planned{}, complete: "dir",
 		flags: append(planFlags(),
 			&cli.IntFlag{Name: "min", Usage: "compare for what `N` skills hold, 2 or more", Value: author.DefaultMin},
 			&cli.StringFlag{Name: "into", Usage: "move it to the skill `NAME`, which is new or one of these; without it what is alike is listed"}),

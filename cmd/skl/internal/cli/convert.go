@@ -44,7 +44,7 @@ func runConvert(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.verdict(out, len(out.Left) == 0, "lint_errors", func(say *report.Text) {
+	return w.verdict(out, out.OK, "lint_errors", func(say *report.Text) {
 		if out.Diff != "" {
 			say.Folded([]byte(report.PrintableLines(out.Diff)))
 		}

@@ -102,7 +102,7 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.verdict(out, len(out.Problems) == 0, "registry_damaged", func(say *report.Text) {
+	return w.verdict(out, out.OK, "registry_damaged", func(say *report.Text) {
 		if dry {
 			say.Print("%s would be copied to %s", w.scope.Short(out.From), w.scope.Short(out.Dir))
 			return

@@ -16,6 +16,7 @@ import (
 
 // skillifyChecked is what skl skillify --check prints.
 type skillifyChecked struct {
+	OK     bool           `json:"ok"`
 	Skills []author.Fresh `json:"skills"`
 }
 
@@ -28,7 +29,7 @@ func (w *world) skillifyCheck(ctx context.Context, c *cli.Context) error {
 	for i := range list {
 		holds = holds && list[i].Holds()
 	}
-	return w.verdict(skillifyChecked{list}, holds, "skills_behind", func(say *report.Text) {
+	return w.verdict(skillifyChecked{holds, list}, holds, "skills_behind", func(say *report.Text) {
 		if len(list) == 0 {
 			say.Note("no skill here was made of a package")
 			return

@@ -36,6 +36,7 @@ func Forms() []string {
 
 // A Converted is a skill in another form.
 type Converted struct {
+	OK     bool         `json:"ok"` // no error of lint came
 	Path   string       `json:"path"`
 	To     string       `json:"to"`
 	Diff   string       `json:"diff"`
@@ -93,6 +94,7 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 	if out.Left, err = l.left(dir, t.Text, files); err != nil {
 		return Converted{}, err
 	}
+	out.OK = len(out.Left) == 0
 	if !q.DryRun {
 		out.Wrote, err = l.writeConverted(dir, t.Text, files, q.Write, q.Output)
 	}
@@ -150,7 +152,7 @@ func (l *Linter) convertSingle(q ConvertRequest, dir string, src []byte) (Conver
 	if err != nil {
 		return Converted{}, err
 	}
-	out := Converted{Path: dir, To: q.To, Losses: append([]skill.Loss{}, one.Losses...), Left: []diag.Finding{}}
+	out := Converted{OK: true, Path: dir, To: q.To, Losses: append([]skill.Loss{}, one.Losses...), Left: []diag.Finding{}}
 	out.Diff, _, _ = trees.Lines("", string(one.Text))
 	if q.Output == "" || q.DryRun {
 		return out, nil

@@ -133,7 +133,7 @@ func (s *Source) read() (*pkgdoc.Package, error) {
 	case in.Has("DESCRIPTION"):
 		return rpkg.Read(s.files)
 	case in.Has("go.mod"):
-		return gopkg.Read(s.files, cmp.Or(s.version, gopkg.Devel))
+		return gopkg.Read(s.files, cmp.Or(s.version, pkgdoc.Devel))
 	case in.Has("package.json"):
 		return npmpkg.Read(s.files)
 	}
