@@ -542,6 +542,7 @@ func (p *parser) members(d *decl, i, end int) {
 	last := p.toks[open].matching
 	var code strings.Builder
 	code.WriteString(p.code(i, open) + " {")
+	methods := map[string]int{} // where each is in d.members, by its name
 	for k := open + 1; k < last; {
 		stop := k
 		for stop < last && p.kind(stop) != ';' && p.kind(stop) != ',' && (stop == k || !p.toks[stop].newline || p.goesOn(stop-1) || strings.IndexByte("|&?:=.", p.kind(stop)) >= 0) {
@@ -553,7 +554,7 @@ func (p *parser) members(d *decl, i, end int) {
 			stop++
 		}
 		if stop > k {
-			p.member(d, k, stop, &code)
+			p.member(d, methods, k, stop, &code)
 		}
 		k = max(stop, k)
 		if k < last && (p.kind(k) == ';' || p.kind(k) == ',') {
@@ -565,7 +566,7 @@ func (p *parser) members(d *decl, i, end int) {
 }
 
 // member reads one of a class or interface. What is private is left out.
-func (p *parser) member(d *decl, i, end int, code *strings.Builder) {
+func (p *parser) member(d *decl, methods map[string]int, i, end int, code *strings.Builder) {
 	k := i
 	for k < end-1 && p.kind(k) == 'a' && modifier(p.toks[k].text) && (p.kind(k+1) == 'a' || p.kind(k+1) == 's' || p.kind(k+1) == '[' || p.kind(k+1) == '#') {
 		if w := p.toks[k].text; w == "private" || w == "protected" {
@@ -592,15 +593,14 @@ func (p *parser) member(d *decl, i, end int, code *strings.Builder) {
 		return
 	}
 	full := d.name + "." + name.value()
-	for m := range d.members {
-		if d.members[m].name == full {
-			d.members[m].sigs = append(d.members[m].sigs, p.code(i, end))
-			if d.members[m].doc == "" {
-				d.members[m].doc = p.toks[i].doc
-			}
-			return
+	if m, ok := methods[full]; ok {
+		d.members[m].sigs = append(d.members[m].sigs, p.code(i, end))
+		if d.members[m].doc == "" {
+			d.members[m].doc = p.toks[i].doc
 		}
+		return
 	}
+	methods[full] = len(d.members)
 	d.members = append(d.members, decl{name: full, kind: pkgdoc.Method, sigs: []string{p.code(i, end)}, doc: p.toks[i].doc, line: p.toks[i].line, file: p.file, params: p.paramsAt(k)})
 }
 

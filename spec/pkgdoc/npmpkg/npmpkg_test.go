@@ -200,6 +200,17 @@ func TestLinear(t *testing.T) {
 			t.Errorf("%q: 64 KiB take %v, 512 KiB %v", unit, small, large)
 		}
 	}
+	small, large := growth.Times(4<<10, 8, 40, 5*time.Millisecond, func(n int) {
+		var class strings.Builder
+		class.WriteString("export class A {\n")
+		for i := range n {
+			fmt.Fprintf(&class, "m%d(): void;\n", i)
+		}
+		parse("a.d.ts", class.String()+"}\n")
+	})
+	if large > 40*small {
+		t.Errorf("4,096 methods take %v, 32,768 %v", small, large)
+	}
 }
 
 // TestManyWays ends where every name leads to every other.
