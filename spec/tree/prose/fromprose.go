@@ -18,7 +18,8 @@ import (
 //
 // Items become steps, nested items their detail; "If X: …", "Otherwise: …", "For each X
 // in Y:", "Ask …?" with options, "Stop: …" and "Show the plan …: …" become what the
-// language has for them. A guard and compatibility are added, and Rules and Response where
+// language has for them. A paragraph right above the list that says in which case, how often or for what it is done ("If X:", "For each
+// X:", "BLOCKED: …:") is above its steps in the tree too. A guard and compatibility are added, and Rules and Response where
 // there are none. Where the list belongs to one of several numbered headings ("Phase 1", "Step 2"), each with a list, the tree
 // goes over all of them. Whatever else the items hold (code, quotes, tables) follows the tree as notes.
 func FromProse(src []byte, name string) ([]byte, []string, error) {
@@ -96,7 +97,7 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 		})
 	} else {
 		c.numbers(func(n int) bool { return n >= list.first && n <= list.last })
-		c.nodes(c.items(list), "  ")
+		c.nodes(c.under(list.head, c.items(list)), "  ")
 		edits = c.section(list)
 		if list.head >= c.doc.BodyLine && c.kinds[list.head] == headLine && !slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.EqualFold(strings.TrimSuffix(headText(c.line(list.head)), "s"), w) }) {
 			c.lose(list.head, "the heading \""+headText(c.line(list.head))+"\" is \"## Tree\" now: see whether what stands below it is steps")
@@ -273,7 +274,7 @@ func (c *reader) find() (best listing, bestScore int) {
 		if slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.Contains(title, w) }) {
 			score += 2
 		}
-		if tellsOf(title) {
+		if tellsOf(title) || onlyWhere(title) {
 			score -= 4
 		}
 		if score > bestScore && (count > 1 || score > 2) {
@@ -290,10 +291,12 @@ func rules(title string) bool {
 
 // prohibits reports whether more than half of a list with so many entries say what is not to be done.
 func (c *reader) prohibits(l listing, count int) bool {
-	first, _, _ := marker(c.line(l.first))
-	n := 0
+	first, n := -1, 0
 	for at := l.first; at <= l.last; at++ {
 		col, text, _ := marker(c.line(at))
+		if first < 0 && text > 0 {
+			first = col
+		}
 		if text == 0 || col > first || c.kinds[at] != textLine {
 			continue
 		}
@@ -344,6 +347,9 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 			continue
 		case l.first == 0:
 			l.first, ordered, col, intro = n, number, at, c.intro(head, n)
+			if first := c.leadIn(head, n); first > 0 {
+				l.first, intro = first, 0
+			}
 		case c.kinds[n] == ruleLine:
 			return l, ordered, count
 		case c.kinds[n] == textLine && !isItem && indentOf(c.line(n)) <= col && c.kinds[n-1] != textLine:

@@ -9,12 +9,13 @@ import (
 
 // An item is one entry of the list, or a paragraph between or behind the entries of one.
 type item struct {
-	line  int
-	text  string
-	whole string   // the item that this is the branch of, "" if it is none
-	lines []string // of the text, while it is read
-	para  bool
-	kids  []*item
+	line   int
+	text   string
+	whole  string   // the item that this is the branch of, "" if it is none
+	lines  []string // of the text, while it is read
+	para   bool
+	goesOn bool // steps stand behind it
+	kids   []*item
 }
 
 // A nest is the items that are open on a line, the outermost first.
@@ -103,7 +104,7 @@ func (s *nest) line(n int, text string) {
 		return
 	}
 	col := at
-	if strings.HasSuffix(strings.TrimRight(trimmed, "*_"), ":") { // the list behind it is what it speaks of
+	if s.last == nil || strings.HasSuffix(strings.TrimRight(trimmed, "*_"), ":") { // the list behind it is what it speaks of
 		col--
 	}
 	s.add(level{col, &item{line: n, lines: []string{trimmed}, para: true}, at})

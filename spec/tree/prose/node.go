@@ -9,6 +9,9 @@ import (
 
 // nodes writes items as steps of a tree.
 func (c *reader) nodes(items []*item, indent string) {
+	for i, it := range items[:max(0, len(items)-1)] {
+		it.goesOn = !otherBranch().MatchString(items[i+1].text)
+	}
 	for len(items) > 0 {
 		n := 1
 		for n < len(items) && otherBranch().MatchString(items[n].text) {
@@ -37,6 +40,9 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 	text := unbold(it.text)
 	lower := strings.ToLower(text)
 	split, cut := conditional(text, len(it.kids) > 0)
+	if !cut && len(it.kids) > 0 && text == strings.TrimSuffix(strings.TrimPrefix(it.text, "**"), "**") { // all of it is a heading
+		split, cut = conditional(text+":", true)
+	}
 	v, in, body, isLoop := loop(text, len(it.kids) > 0)
 	branch := func(head, body string) {
 		c.put(indent, head)
@@ -159,7 +165,7 @@ func (c *reader) leaf(it *item, indent string) {
 	case text == "":
 		text = "…"
 		c.lose(it.line, "an empty step")
-	case lower == "stop." || lower == "stop":
+	case (lower == "stop." || lower == "stop") && !it.goesOn:
 		text = "END"
 	case strings.HasPrefix(lower, "stop: "):
 		text = "END " + text[len("stop: "):]
