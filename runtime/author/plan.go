@@ -215,7 +215,7 @@ func (p *Plan) Encode() []byte {
 // is nobody's word: whoever carries it out computes these.
 func Parse(data []byte) (*Plan, error) {
 	bad := func(format string, args ...any) error {
-		return diag.New(diag.Refused, CodePlan, format, args...).Hint("skl author improve SKILL --plan FILE makes one")
+		return diag.New(diag.Refused, CodePlan, format, args...).Hint("make one by --plan FILE, which each operation on a skill has")
 	}
 	if len(data) > maxPlan {
 		return nil, bad("a plan has at most %s", diag.Size(maxPlan))

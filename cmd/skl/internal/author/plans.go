@@ -310,7 +310,7 @@ func (a *Author) Apply(ctx context.Context, file string, terms Terms) (Outcome, 
 	at := scope.Absolute(a.Scope.Cwd, file)
 	data, err := within.Anywhere().ReadFile(at, maxPlanFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Outcome{}, diag.New(diag.Misuse, "no_plan", "there is no file %s", file).Hint("skl author improve SKILL --plan FILE makes one")
+		return Outcome{}, diag.New(diag.Misuse, "no_plan", "there is no file %s", file).Hint("make one by --plan FILE, which each operation on a skill has")
 	}
 	if err != nil {
 		return Outcome{}, err
@@ -338,8 +338,11 @@ func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Ou
 		return Outcome{}, err
 	}
 	for i := range want {
-		if now := out.Plan.Skills[i]; now.Base != want[i].Base || now.Result != want[i].Result {
+		switch now := out.Plan.Skills[i]; {
+		case now.Base != want[i].Base:
 			return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "%s is not what the plan was made of", diag.Printable(want[i].Skill)).Hint("make the plan anew")
+		case now.Result != want[i].Result:
+			return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "the plan was changed after it was made: what it does to %s does not give what it names", diag.Printable(want[i].Skill)).Hint("make the plan anew")
 		}
 	}
 	return a.conclude(ctx, out, all, terms)

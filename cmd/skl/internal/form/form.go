@@ -42,7 +42,8 @@ func (l *Linter) dirs(args []string) ([]string, error) {
 		}
 		info, err := os.Stat(top)
 		if err != nil || !info.IsDir() {
-			return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder with skills", arg)
+			return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder with skills", arg).
+				Hint("name a folder that holds SKILL.md, or one with such folders in it")
 		}
 		below, err := skillsBelow(top)
 		if err != nil {
