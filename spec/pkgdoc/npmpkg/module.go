@@ -41,8 +41,14 @@ type module struct {
 	exports []export
 	imports map[string]from   // local names
 	aliases map[string]string // import a = b.c
-	up      *module           // around a namespace; nil for a file
-	global  bool              // it has no import and no export: all it declares is global
+	up      *module           // around a namespace; of a file, the global scope
+	file    string
+
+	ambient    map[string]*module // what it declares of modules by their names; "" is the global scope
+	ambients   []string           // their names, in the order of the file
+	references []string           // paths of its directives
+	leads      []string           // modules that it imports and exports, as it names them
+	global     bool               // it has no import and no export: all it declares is global
 
 	// chosen says that it exports by lists, stars or an expression. Else all that it declares is exported, whether it says so or not.
 	chosen bool
@@ -95,7 +101,14 @@ func parse(file, src string) (*module, bool) {
 		return nil, false
 	}
 	p := &parser{src: src, toks: toks, file: file, module: newModule(nil)}
+	p.module.file = file
+	head := src
+	if len(toks) > 0 {
+		head = src[:toks[0].at]
+	}
+	p.module.references = references(head)
 	p.body(0, len(toks), p.module)
+	p.module.tidy()
 	return p.module, true
 }
 
@@ -247,6 +260,7 @@ func (p *parser) imported(i, to int, m *module) int {
 			break
 		}
 	}
+	m.leads = append(m.leads, module)
 	k := i + 1
 	typed := p.is(k, "type") && !p.is(k+1, "from") && p.kind(k+1) != ',' && p.kind(k+1) != '='
 	if typed {
@@ -319,6 +333,7 @@ func (p *parser) list(i, to int, m *module) int {
 	end := last + 1
 	if p.is(end, "from") && p.kind(end+1) == 's' {
 		module = p.toks[end+1].value()
+		m.leads = append(m.leads, module)
 		end += 2
 	}
 	for _, pair := range p.pairs(i) {
@@ -344,6 +359,7 @@ func (p *parser) star(i, to int, m *module) int {
 		i += 2
 	}
 	if p.is(i, "from") && p.kind(i+1) == 's' && i+1 < to {
+		m.leads = append(m.leads, p.toks[i+1].value())
 		m.exports = append(m.exports, export{as: as, of: from{p.toks[i+1].value(), "*", false}})
 		return i + 2
 	}
@@ -416,6 +432,16 @@ func (m *module) declare(d decl) {
 	}
 }
 
+// join adds another declaration of the same member.
+func (d *decl) join(other decl) {
+	if d.kind != pkgdoc.Namespace || len(d.sigs) == 0 {
+		d.sigs = append(slices.Clip(d.sigs), other.sigs...)
+	}
+	if d.doc == "" {
+		d.doc = other.doc
+	}
+}
+
 // variables reads const a: A, b: B;
 func (p *parser) variables(i, to int, m *module, doc string, line int) (end int, names []string) {
 	end = p.end(i, to, false)
@@ -474,7 +500,8 @@ func (p *parser) angle(i, to int) int {
 	return i + 1
 }
 
-// namespace reads namespace a { … }: what it exports are members. A module of the package's own name is read as the file.
+// namespace reads namespace a { … }: what it exports are members. What is declared of a module by its name, or of the global scope,
+// is kept apart.
 func (p *parser) namespace(i, to int, m *module, d decl) (end int, names []string) {
 	open := i + 1
 	for open < to && p.kind(open) != '{' && p.kind(open) != ';' {
@@ -485,8 +512,13 @@ func (p *parser) namespace(i, to int, m *module, d decl) (end int, names []strin
 	}
 	last := p.toks[open].matching
 	if p.kind(i+1) == 's' || p.toks[i].text == "global" {
-		p.body(open+1, last, m) // an ambient module
-		m.global = true
+		name := ""
+		if p.kind(i+1) == 's' {
+			name = p.toks[i+1].value()
+		}
+		if p.kind(i+1) != 's' || name != "" {
+			p.body(open+1, last, p.module.ambientOf(name))
+		}
 		return last + 1, nil
 	}
 	if d.name == "" {

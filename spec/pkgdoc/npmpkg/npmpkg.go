@@ -25,7 +25,7 @@ const maxModules = 5_000 // declaration files of one package
 
 // Read reads the package at the root of fsys.
 func Read(fsys fs.FS) (*pkgdoc.Package, error) {
-	r := &reader{files: &pkgdoc.Files{FS: fsys}, modules: map[string]*module{}, told: map[string]bool{}, inner: map[*decl]map[string]*decl{}, asked: map[question]bool{}}
+	r := &reader{files: &pkgdoc.Files{FS: fsys}, modules: map[string]*module{}, told: map[string]bool{}, inner: map[*decl]map[string]*decl{}, asked: map[question]bool{}, globals: newModule(nil)}
 	text, err := r.files.Read("package.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoPackage
@@ -47,10 +47,16 @@ func Read(fsys fs.FS) (*pkgdoc.Package, error) {
 	if len(entries) == 0 {
 		r.p.Note("package.json", 0, "it leads to no declaration file: what its modules export is not known")
 	}
+	if err := r.load(entries); err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		if err := r.entry(e); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.named(); err != nil {
+		return nil, err
 	}
 	r.commands(&m)
 	r.p.Skills = r.files.Skills("skills", ".agents/skills", ".claude/skills")
@@ -207,6 +213,9 @@ type reader struct {
 	told    map[string]bool            // declarations that a page describes, by file, line and name
 	inner   map[*decl]map[string]*decl // what namespaces hold, by name
 	asked   map[question]bool          // in the search for one export
+
+	globals  *module  // the global scope
+	ambients []string // modules that are declared by name
 }
 
 // module is that of a declaration file.
@@ -225,11 +234,14 @@ func (r *reader) module(file string) (*module, error) {
 	if err == nil {
 		var ok bool
 		if m, ok = parse(file, text); !ok {
-			err = errors.New("it is longer than is read")
+			err = errLong
 		}
 	}
 	if err != nil {
 		r.p.Note(file, 0, "it is left out: %v", err)
+	}
+	if m != nil {
+		m.up = r.globals
 	}
 	r.modules[file] = m
 	return m, nil
@@ -268,12 +280,15 @@ func (r *reader) exports(file string, seen map[string]bool) (out []public, err e
 		if err != nil {
 			return nil, err
 		}
-		add(p)
-		if e.whole && p.d != nil {
+		if !e.whole || p.d == nil {
+			add(p)
+		} else {
 			inner, err := r.within(p.d)
 			if err != nil {
 				return nil, err
 			}
+			p.d = p.d.alone()
+			add(p)
 			for _, one := range inner {
 				add(one)
 			}
@@ -303,6 +318,16 @@ func (r *reader) exports(file string, seen map[string]bool) (out []public, err e
 	return out, nil
 }
 
+// alone is a declaration with its methods, and without what is in the namespace of its name.
+func (d *decl) alone() *decl {
+	own := *d
+	own.lists = nil
+	own.members = slices.DeleteFunc(slices.Clone(d.members), func(one decl) bool {
+		return one.kind != pkgdoc.Method || d.kind == pkgdoc.Namespace || strings.Count(one.name, ".") > strings.Count(d.name, ".")+1
+	})
+	return &own
+}
+
 // inside are the declarations in a namespace, under their own names.
 func (d *decl) inside() (out []decl) {
 	at := map[string]int{}
@@ -328,6 +353,9 @@ func (d *decl) inside() (out []decl) {
 // beside is the declaration file of a module that another one names, "" if it is of another package.
 func (r *reader) beside(file, module string) string {
 	if !strings.HasPrefix(module, ".") {
+		if r.modules[ambientKey+module] != nil && module != "" {
+			return ambientKey + module
+		}
 		return ""
 	}
 	return r.declarations(path.Join(path.Dir(file), module))
@@ -341,7 +369,7 @@ func (r *reader) stars(file string, m *module, seen map[string]bool) (out []publ
 		}
 		to := r.beside(file, e.of.module)
 		if to == "" {
-			r.p.Note(file, 0, "what it exports of %s is not listed", e.of.module)
+			r.p.Note(m.file, 0, "what it exports of %s is not listed", e.of.module)
 			continue
 		}
 		more, err := r.exports(to, seen)
@@ -534,6 +562,9 @@ func (r *reader) entry(e entry) error {
 		return err
 	}
 	page := pkgdoc.Page{ID: e.name, Title: e.name, Symbols: []pkgdoc.Symbol{}, File: e.file}
+	if m := r.modules[e.file]; m != nil {
+		page.File = m.file
+	}
 	if e.name == r.p.Name {
 		page.Title = cmp.Or(r.p.Title, e.name)
 	}
