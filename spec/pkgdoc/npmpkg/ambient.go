@@ -50,7 +50,7 @@ func (m *module) ambientOf(name string) *module {
 func (m *module) absorb(from *module) {
 	for _, name := range from.order {
 		d := *from.decls[name]
-		d.sigs, d.members, d.lists = slices.Clip(d.sigs), slices.Clip(d.members), slices.Clip(d.lists)
+		d.sigs, d.more, d.members, d.lists = slices.Clip(d.sigs), slices.Clip(d.more), slices.Clip(d.members), slices.Clip(d.lists)
 		m.declare(d)
 	}
 	m.exports = append(m.exports, from.exports...)
@@ -97,11 +97,12 @@ func (m *module) augment(from *module) {
 func (m *module) tidy() {
 	for _, d := range m.decls {
 		at := map[string]int{}
-		members := d.members[:0:0]
+		var members []decl
 		for _, one := range d.members {
 			k, ok := at[one.name]
 			if !ok {
 				at[one.name] = len(members)
+				one.sigs, one.more = slices.Clip(one.sigs), slices.Clip(one.more)
 				members = append(members, one)
 				continue
 			}

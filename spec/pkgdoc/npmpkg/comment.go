@@ -3,6 +3,7 @@ package npmpkg
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -110,3 +111,28 @@ func (d *docComment) with(params []pkgdoc.Param) (out []pkgdoc.Param) {
 	}
 	return out
 }
+
+// overloads adds what is said of other signatures, each text once and with its signature.
+func (d *docComment) overloads(more []overload) {
+	seen := map[string]bool{d.text: true, "": true}
+	var w strings.Builder
+	for _, o := range more {
+		one := comment(o.doc)
+		if one.deprecated != "" && one.deprecated != d.deprecated {
+			one.text = strings.TrimSpace("Deprecated: " + one.deprecated + "\n\n" + one.text)
+		}
+		if !seen[one.text] {
+			seen[one.text] = true
+			w.WriteString("\n\n" + pkgdoc.Code(o.sig) + ":\n\n" + one.text)
+		}
+		for _, e := range one.examples {
+			if !slices.Contains(d.examples[max(0, len(d.examples)-maxSame):], e) {
+				d.examples = append(d.examples, e)
+			}
+		}
+	}
+	d.text = strings.TrimSpace(d.text + w.String())
+}
+
+// maxSame are the examples before one that it is compared with.
+const maxSame = 20

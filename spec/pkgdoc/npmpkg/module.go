@@ -18,8 +18,12 @@ type decl struct {
 	members []decl
 	params  []pkgdoc.Param
 	lists   []listed // of a namespace
+	more    []overload
 	all     string   // the declaration file that a namespace is all of; "" for one that is declared
 }
+
+// An overload is a signature behind the first that has documentation of its own.
+type overload struct{ sig, doc string }
 
 // A listed is an export of a namespace that is declared elsewhere: the list export {a}, or import a = b.c.
 type listed struct {
@@ -424,9 +428,7 @@ func (m *module) declare(d decl) {
 	}
 	was.members = append(was.members, d.members...)
 	was.lists = append(was.lists, d.lists...)
-	if was.doc == "" {
-		was.doc = d.doc
-	}
+	was.documented(d)
 	if was.kind == pkgdoc.Namespace || was.kind == pkgdoc.Interface && d.kind == pkgdoc.Class || was.kind == pkgdoc.Interface && d.kind == pkgdoc.Variable {
 		was.kind = d.kind
 	}
@@ -435,11 +437,21 @@ func (m *module) declare(d decl) {
 // join adds another declaration of the same member.
 func (d *decl) join(other decl) {
 	if d.kind != pkgdoc.Namespace || len(d.sigs) == 0 {
-		d.sigs = append(slices.Clip(d.sigs), other.sigs...)
+		d.sigs = append(d.sigs, other.sigs...)
 	}
-	if d.doc == "" {
+	d.documented(other)
+}
+
+// documented keeps the documentation of another declaration of the same: that of a signature stays with it.
+func (d *decl) documented(other decl) {
+	switch {
+	case other.doc == "":
+	case d.doc == "":
 		d.doc = other.doc
+	case len(other.sigs) > 0 && (other.kind == pkgdoc.Function || other.kind == pkgdoc.Method):
+		d.more = append(d.more, overload{other.sigs[0], other.doc})
 	}
+	d.more = append(d.more, other.more...)
 }
 
 // variables reads const a: A, b: B;
@@ -626,10 +638,7 @@ func (p *parser) member(d *decl, methods map[string]int, i, end int, code *strin
 	}
 	full := d.name + "." + name.value()
 	if m, ok := methods[full]; ok {
-		d.members[m].sigs = append(d.members[m].sigs, p.code(i, end))
-		if d.members[m].doc == "" {
-			d.members[m].doc = p.toks[i].doc
-		}
+		d.members[m].join(decl{kind: pkgdoc.Method, sigs: []string{p.code(i, end)}, doc: p.toks[i].doc})
 		return
 	}
 	methods[full] = len(d.members)

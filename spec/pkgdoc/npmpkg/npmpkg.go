@@ -613,6 +613,7 @@ func (r *reader) symbols(page *pkgdoc.Page, one public, depth int) (out []pkgdoc
 		s := pkgdoc.Symbol{ID: page.ID + "#" + d.name, Name: d.name, Kind: d.kind, Line: d.line}
 		if !again {
 			doc := comment(d.doc)
+			doc.overloads(d.more)
 			s.Signature, s.Params, s.Text, s.Returns, s.Deprecated = strings.Join(d.sigs, "\n"), doc.with(d.params), doc.text, doc.returns, doc.deprecated
 			for _, e := range doc.examples {
 				page.Examples = append(page.Examples, "// "+d.name+"\n"+e)
