@@ -136,6 +136,7 @@ type Note struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Text string `json:"text"`
+	Gap  string `json:"gap,omitempty"` // a sentence for who reads what was made of the package: what is not in it
 }
 
 func (n Note) String() string {
@@ -157,7 +158,29 @@ type Input struct {
 
 // Note adds a note.
 func (p *Package) Note(file string, line int, format string, args ...any) {
-	p.Notes = append(p.Notes, Note{file, line, fmt.Sprintf(format, args...)})
+	p.Notes = append(p.Notes, Note{File: file, Line: line, Text: fmt.Sprintf(format, args...)})
+}
+
+// Lacks adds a note of what is not described, once, with the sentence that says so to a reader.
+func (p *Package) Lacks(file, gap, format string, args ...any) {
+	if n := (Note{file, 0, fmt.Sprintf(format, args...), gap}); !slices.Contains(p.Notes[:min(len(p.Notes), maxCompared)], n) {
+		p.Notes = append(p.Notes, n)
+	}
+}
+
+// maxCompared bounds the notes that another one is compared with.
+const maxCompared = 200
+
+// Gaps are the sentences of the notes that say what is not described, each once, in their order.
+func (p *Package) Gaps() (out []string) {
+	seen := map[string]bool{"": true}
+	for _, n := range p.Notes {
+		if !seen[n.Gap] {
+			seen[n.Gap] = true
+			out = append(out, n.Gap)
+		}
+	}
+	return out
 }
 
 // Symbol finds a symbol by its id, and the page that describes it.

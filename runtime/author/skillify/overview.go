@@ -334,6 +334,25 @@ func (m *maker) references() string {
 		all = "The page and its symbols"
 	}
 	fmt.Fprintf(&w, "- [%s](references/contents.md): to find what the table does not name; each page is a file of references/api\n", all)
+	return w.String() + m.gaps(maxGaps)
+}
+
+// maxGaps are the sentences of SKILL.md on what is not described.
+const maxGaps = 5
+
+// gaps says what of the package is not described, in at most n sentences.
+func (m *maker) gaps(n int) string {
+	var w strings.Builder
+	for i, gap := range m.p.Gaps() {
+		if i == n {
+			w.WriteString("\nMore is not described: see references/contents.md.")
+			break
+		}
+		w.WriteString("\n" + short(m.line(gap), 200))
+	}
+	if w.Len() > 0 {
+		w.WriteByte('\n')
+	}
 	return w.String()
 }
 
@@ -352,6 +371,7 @@ func (m *maker) contents() {
 		}
 		w.WriteString(line + "\n")
 	}
+	w.WriteString(m.gaps(len(m.p.Notes)))
 	m.reference("references/contents.md", w.String())
 }
 

@@ -29,6 +29,23 @@ func wordbag(t *testing.T) *pkgdoc.Package {
 	return p
 }
 
+// TestGaps says in the skill what the package has and the skill does not, from the notes.
+func TestGaps(t *testing.T) {
+	p := wordbag(t)
+	for range 2 {
+		p.Lacks("a.d.ts", "Exports that come from other are not described here.", "what it exports of %s is not listed", "other")
+	}
+	s, err := Make(p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range s.Files {
+		if n := strings.Count(string(f.Data), "\nExports that come from other are not described here.\n"); (f.Path == skill.FileName || f.Path == "references/contents.md") && n != 1 {
+			t.Errorf("%s says it %d times", f.Path, n)
+		}
+	}
+}
+
 // TestGolden is the whole skill of a small package.
 func TestGolden(t *testing.T) {
 	s, err := Make(wordbag(t), Options{Version: "1.0.0"})

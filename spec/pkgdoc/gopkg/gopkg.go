@@ -61,7 +61,7 @@ func Read(fsys fs.FS, version string) (*pkgdoc.Package, error) {
 		if r.other == 1 {
 			text = "1 file is for another platform than linux on amd64, or for cgo: it is left out"
 		}
-		r.p.Note("", 0, "%s", text)
+		r.p.Lacks("", "What is only for other platforms than linux on amd64, or for cgo, is not described here.", "%s", text)
 	}
 	slices.SortFunc(r.p.Pages, func(a, b pkgdoc.Page) int { return cmp.Compare(a.ID, b.ID) })
 	if err := r.files.Finish(&r.p); err != nil {

@@ -19,7 +19,7 @@ type decl struct {
 	params  []pkgdoc.Param
 	lists   []listed // of a namespace
 	more    []overload
-	all     string   // the declaration file that a namespace is all of; "" for one that is declared
+	all     string // the declaration file that a namespace is all of; "" for one that is declared
 }
 
 // An overload is a signature behind the first that has documentation of its own.

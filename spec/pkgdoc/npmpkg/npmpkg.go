@@ -45,7 +45,7 @@ func Read(fsys fs.FS) (*pkgdoc.Package, error) {
 	r.p.Text = strings.Join(strings.Fields(m.Description), " ")
 	entries := r.entries(&m)
 	if len(entries) == 0 {
-		r.p.Note("package.json", 0, "it leads to no declaration file: what its modules export is not known")
+		r.p.Lacks("package.json", "What its modules export is not described here.", "it leads to no declaration file: what its modules export is not known")
 	}
 	if err := r.load(entries); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (r *reader) entries(m *manifest) (out []entry) {
 			}
 			dots = true
 			if strings.Contains(key, "*") {
-				r.p.Note("package.json", 0, "modules of the pattern %s are not listed", key)
+				r.p.Lacks("package.json", "Modules of the pattern "+path.Join(m.Name, key)+" are not described here.", "modules of the pattern %s are not listed", key)
 				continue
 			}
 			add(key, typesOf(keys[key], 0))
@@ -369,7 +369,7 @@ func (r *reader) stars(file string, m *module, seen map[string]bool) (out []publ
 		}
 		to := r.beside(file, e.of.module)
 		if to == "" {
-			r.p.Note(m.file, 0, "what it exports of %s is not listed", e.of.module)
+			r.p.Lacks(m.file, "Exports that come from "+e.of.module+" are not described here.", "what it exports of %s is not listed", e.of.module)
 			continue
 		}
 		more, err := r.exports(to, seen)

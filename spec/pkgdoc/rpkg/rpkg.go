@@ -228,7 +228,7 @@ func (r *reader) pages(topics []topic, ns *namespace) error {
 	}
 	slices.SortFunc(r.p.Pages, func(a, b pkgdoc.Page) int { return cmp.Compare(a.ID, b.ID) })
 	if r.computed > 0 {
-		r.p.Note("", 0, "%d parts of its help are computed by R code when they are shown: they are left out", r.computed)
+		r.p.Lacks("", "Parts of the help that R computes when it is shown are not here.", "%d parts of its help are computed by R code when they are shown: they are left out", r.computed)
 	}
 	return nil
 }
