@@ -333,7 +333,11 @@ func (m *maker) references() string {
 	if len(m.p.Pages) == 1 {
 		all = "The page and its symbols"
 	}
-	fmt.Fprintf(&w, "- [%s](references/contents.md): to find what the table does not name; each page is a file of references/api\n", all)
+	where := "each page is a file of references/api"
+	if len(m.p.Pages) > maxPages {
+		where = "it says which file of references/api has each page"
+	}
+	fmt.Fprintf(&w, "- [%s](references/contents.md): to find what the table does not name; %s\n", all, where)
 	return w.String() + m.gaps(maxGaps)
 }
 

@@ -250,6 +250,9 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 	size := 0
 	for _, s := range p.Symbols {
 		sig := strings.Trim(m.wrapped(m.clean(s.Signature)), "\n")
+		if name := m.clean(m.shown(p.ID, s)); m.p.Ecosystem == "npm" {
+			sig = owned(sig, name)
+		}
 		if s.Kind == pkgdoc.Method && m.p.Ecosystem == "r" && sig != "" {
 			sig += "  # " + m.clean(methodName(s.Name))
 		}
@@ -289,6 +292,30 @@ func (m *maker) symbols(w *strings.Builder, p *pkgdoc.Page) (at []place) {
 		w.WriteByte('.')
 	}
 	return append(m.told(w, p), at...)
+}
+
+// owned is the signatures of a member with the name of its owner before its own: static B.from(), function N.f().
+func owned(sig, name string) string {
+	at := strings.LastIndexByte(name, '.')
+	if at < 0 {
+		return sig
+	}
+	last := name[at+1:]
+	lines := strings.Split(sig, "\n")
+	for i, line := range lines {
+		rest := line
+		for {
+			word, more, ok := strings.Cut(rest, " ")
+			if !ok || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" || strings.HasPrefix(rest, last+" ") {
+				break
+			}
+			rest = more
+		}
+		if after, ok := strings.CutPrefix(rest, last); ok && !strings.HasPrefix(line, " ") && (after == "" || strings.IndexByte("(<?: ", after[0]) >= 0) {
+			lines[i] = line[:len(line)-len(rest)] + name + after
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // methodName says of which classes a method of R is.

@@ -34,6 +34,22 @@ func scattered(ecosystem string, pages, symbols int) *pkgdoc.Package {
 }
 
 // TestPlaces looks every symbol up in the file that the index names, the pages of the table, and code in every part that it is cut into.
+// TestOwned puts the owner before the name of a member, and nowhere else.
+func TestOwned(t *testing.T) {
+	for _, c := range [][3]string{
+		{"name(): string", "Argument.name", "Argument.name(): string"},
+		{"static from<U>(a: U): B", "B.from", "static B.from<U>(a: U): B"},
+		{"f(a: f): 1\nf(b: 2): 2", "A.f", "A.f(a: f): 1\nA.f(b: 2): 2"},
+		{"class I {\n  I: 1;\n}", "N.I", "class N.I {\n  I: 1;\n}"},
+		{"function f(): void", "f", "function f(): void"},
+		{"function g(): void", "N.f", "function g(): void"},
+	} {
+		if got := owned(c[0], c[1]); got != c[2] {
+			t.Errorf("%q of %s: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	for _, p := range []*pkgdoc.Package{scattered("npm", 1, 1500), scattered("npm", 3, 700), scattered("go", 400, 5), wordbag(t)} {
 		s := mustMake(t, p)
