@@ -149,6 +149,7 @@ func (r *reader) load(entries []entry) error {
 	referred := map[string]bool{}
 	for _, e := range entries {
 		push(e.file)
+		push(r.require[e.name])
 		entryOf[e.name] = e.file
 	}
 	for k := 0; k < len(queue); k++ { // it grows

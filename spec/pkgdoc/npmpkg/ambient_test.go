@@ -108,3 +108,12 @@ func TestOverloads(t *testing.T) {
 		}
 	}
 }
+
+// TestRequire lists what only the declarations of require have.
+func TestRequire(t *testing.T) {
+	m := pack("a.d.mts", "export function f(): 1", "a.d.cts", "export function f(): 2;\nexport function g(): 3")
+	m["package.json"] = bundle.MemoryFile{Data: []byte(`{"name":"p","version":"1.0.0","exports":{"import":{"types":"./a.d.mts"},"require":{"types":"./a.d.cts"}}}`)}
+	if got := strings.Join(ids(t, m), " "); got != "p#f p#g a.d.cts: only require has g" {
+		t.Error(got)
+	}
+}

@@ -25,7 +25,7 @@ const maxModules = 5_000 // declaration files of one package
 
 // Read reads the package at the root of fsys.
 func Read(fsys fs.FS) (*pkgdoc.Package, error) {
-	r := &reader{files: &pkgdoc.Files{FS: fsys}, modules: map[string]*module{}, told: map[string]bool{}, inner: map[*decl]map[string]*decl{}, asked: map[question]bool{}, globals: newModule(nil)}
+	r := &reader{files: &pkgdoc.Files{FS: fsys}, modules: map[string]*module{}, told: map[string]bool{}, inner: map[*decl]map[string]*decl{}, asked: map[question]bool{}, globals: newModule(nil), require: map[string]string{}}
 	text, err := r.files.Read("package.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoPackage
@@ -103,11 +103,35 @@ func (m *manifest) urls() (out []string) {
 // An entry is a module that code imports by a name, and the declaration file that describes it.
 type entry struct{ name, file string }
 
+// required adds to the exports of an entry those that only the declarations of require have.
+func (r *reader) required(file string, list []public) ([]public, error) {
+	more, err := r.exports(file, map[string]bool{})
+	if err != nil {
+		return nil, err
+	}
+	has := map[string]bool{"default": true}
+	for _, p := range list {
+		has[p.name] = true
+	}
+	for _, p := range more {
+		if !has[p.name] {
+			list = append(list, p)
+			r.p.Lacks(file, "", "only require has %s", p.name)
+		}
+	}
+	return list, nil
+}
+
 // entries are those that package.json names, sorted, the package's own first.
 func (r *reader) entries(m *manifest) (out []entry) {
 	add := func(key, file string) {
 		if file = r.declarations(file); file != "" && !slices.ContainsFunc(out, func(e entry) bool { return e.name == path.Join(m.Name, key) }) {
 			out = append(out, entry{path.Join(m.Name, key), file})
+		}
+	}
+	require := func(key string, raw json.RawMessage) {
+		if file := r.declarations(typesOf(raw, 0, requires)); file != "" {
+			r.require[path.Join(m.Name, key)] = file
 		}
 	}
 	var keys map[string]json.RawMessage
@@ -122,10 +146,12 @@ func (r *reader) entries(m *manifest) (out []entry) {
 				r.p.Lacks("package.json", "Modules of the pattern "+path.Join(m.Name, key)+" are not described here.", "modules of the pattern %s are not listed", key)
 				continue
 			}
-			add(key, typesOf(keys[key], 0))
+			add(key, typesOf(keys[key], 0, imports))
+			require(key, keys[key])
 		}
 		if !dots {
-			add(".", typesOf(m.Exports, 0))
+			add(".", typesOf(m.Exports, 0, imports))
+			require(".", m.Exports)
 		}
 	} else if s := text(m.Exports); s != "" {
 		add(".", s)
@@ -145,8 +171,14 @@ func sorted(m map[string]json.RawMessage) (keys []string) {
 	return keys
 }
 
-// typesOf is the file that the conditions of an export lead to: types first, wherever it stands, then what is imported.
-func typesOf(raw json.RawMessage, depth int) string {
+// Conditions of an export in the order in which they count.
+const (
+	imports  = "types import module node default require browser"
+	requires = "types require node default import module browser"
+)
+
+// typesOf is the file that the conditions of an export lead to: types first, wherever it stands.
+func typesOf(raw json.RawMessage, depth int, order string) string {
 	if s := text(raw); s != "" || depth > 10 {
 		return s
 	}
@@ -154,13 +186,13 @@ func typesOf(raw json.RawMessage, depth int) string {
 	if json.Unmarshal(raw, &conditions) != nil {
 		var list []json.RawMessage
 		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-			return typesOf(list[0], depth+1)
+			return typesOf(list[0], depth+1, order)
 		}
 		return ""
 	}
-	for _, key := range []string{"types", "import", "module", "node", "default", "require", "browser"} {
+	for _, key := range strings.Fields(order) {
 		if inner, ok := conditions[key]; ok {
-			if s := typesOf(inner, depth+1); s != "" {
+			if s := typesOf(inner, depth+1, order); s != "" {
 				return s
 			}
 		}
@@ -216,6 +248,8 @@ type reader struct {
 
 	globals  *module  // the global scope
 	ambients []string // modules that are declared by name
+
+	require map[string]string // declaration files of entries for require
 }
 
 // module is that of a declaration file.
@@ -560,6 +594,11 @@ func (r *reader) entry(e entry) error {
 	list, err := r.exports(e.file, map[string]bool{})
 	if err != nil {
 		return err
+	}
+	if other := r.require[e.name]; other != "" && other != e.file {
+		if list, err = r.required(other, list); err != nil {
+			return err
+		}
 	}
 	page := pkgdoc.Page{ID: e.name, Title: e.name, Symbols: []pkgdoc.Symbol{}, File: e.file}
 	if m := r.modules[e.file]; m != nil {
