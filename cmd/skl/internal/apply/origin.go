@@ -151,11 +151,42 @@ func SourceChanged(a *Applier, s *lock.Skill, files bool) (b Behind) {
 	if is == "" || is == was && b.Why != "" && locked.Version != was {
 		return b // what is named is not here to be read
 	}
-	from := filepath.Join(scope.Absolute(a.Scope.Base, filepath.FromSlash(s.URL)), filepath.FromSlash(s.Path), skill.FileName)
-	if info, err := os.Lstat(dir); s.Source == "local" && scope.Exists(from) || err == nil && info.Mode()&fs.ModeSymlink != 0 { // an author's
-		b.Mend = "skl skillify --update " + diag.Quote(s.Name)
-	}
+	b.Mend = mendSource(a, s, o, byHand, is)
 	return b
+}
+
+// mendSource is the command that brings a skill to the version is of its package, "" if that is for who published it. Where the folder that it
+// was installed from is there already, the installed copy is what is left.
+func mendSource(a *Applier, s *lock.Skill, o *skill.Origin, byHand bool, is string) string {
+	dir, _ := a.Scope.Site.Place(s.Name)
+	info, err := os.Lstat(dir)
+	if linked := err == nil && info.Mode()&fs.ModeSymlink != 0; !linked {
+		from := filepath.Join(scope.Absolute(a.Scope.Base, filepath.FromSlash(s.URL)), filepath.FromSlash(s.Path))
+		if s.Source != "local" || !scope.Exists(filepath.Join(from, skill.FileName)) {
+			return ""
+		}
+		if front, err := frontOf(from); err == nil {
+			there, edited := origin(front)
+			if there == nil || there.Package != o.Package {
+				return "skl update " + diag.Quote(s.Name)
+			}
+			moved := there.Version != o.Version || there.SourceHash != o.SourceHash
+			if moved && strings.TrimPrefix(there.Version, "v") == is && !otherFiles(a, there, cmp.Or(there.Ecosystem, "r")) {
+				return "skl update " + diag.Quote(s.Name)
+			}
+			o, byHand = there, edited
+		}
+	}
+	eco := cmp.Or(o.Ecosystem, "r")
+	mend := "skl skillify --update "
+	if byHand {
+		mend += "--merge "
+	}
+	mend += diag.Quote(s.Name)
+	if skillify.Drift(eco, o.Version, is) == "older" { // which only a person chooses
+		mend += " --from " + diag.Quote(eco+":"+o.Package)
+	}
+	return mend
 }
 
 // otherFiles reports whether the package that is here is made of other files than the one of a stamp.

@@ -110,9 +110,9 @@ func (a *Author) renewable(m *madeSkill, now *skillify.Skill) error {
 		return diag.New(diag.Unmet, "no_package", "%s: %s", at, m.fresh.Why).Hint("name it: --from DIR")
 	case m.base == nil:
 		return diag.New(diag.Refused, "base_lost", "%s: %s", at, diag.Printable(m.fresh.Why)).Hint("make it anew beside it: skl skillify %s -o DIR", diag.Quote(m.origin.Ecosystem+":"+m.origin.Package))
-	case m.fresh.Drift == "older":
+	case m.fresh.Drift == "older" && m.fresh.Against == "":
 		return diag.New(diag.Refused, "older", "%s was made of %s %s, and %s is here, which is older", at, diag.Printable(m.origin.Package), diag.Printable(m.fresh.From), diag.Printable(m.fresh.To)).
-			Hint("name the package that is newer: --from DIR")
+			Hint("%s", m.fresh.Mend(at))
 	}
 	for name, kind := range m.kinds {
 		if kind != bundle.Link {

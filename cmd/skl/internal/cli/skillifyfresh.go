@@ -60,12 +60,11 @@ func (w *world) sayFresh(say *report.Text, f *author.Fresh) {
 	case !f.Updatable():
 	case f.Lost:
 		say.Hint("make it anew beside it: skl skillify %s -o DIR", diag.Quote(f.Ecosystem+":"+f.Package))
-	case f.Drift == "older":
-		say.Note("%s is older than what it was made of, so it is not updated", f.Package)
-	case len(f.Edited) > 0:
-		say.Hint("skl skillify --update --merge %s%s", diag.Quote(at), against(f))
 	default:
-		say.Hint("skl skillify --update %s%s", diag.Quote(at), against(f))
+		if f.Drift == "older" && f.Against == "" {
+			say.Note("%s is older than what it was made of; an update to it names it", f.Package)
+		}
+		say.Hint("%s", f.Mend(at))
 	}
 }
 
@@ -77,14 +76,6 @@ func (w *world) sayMentions(say *report.Text, at, pkg string, list []author.Ment
 		}
 		say.Warn("%s names %s, which %s does not have", diag.Position{File: at + "/" + m.File, Line: m.Line}, m.Symbol, pkg)
 	}
-}
-
-// against is the flag that names the package again.
-func against(f *author.Fresh) string {
-	if f.Against == "" {
-		return ""
-	}
-	return " --from " + diag.Quote(f.Against)
 }
 
 // maxNamed is how many names a line has.
@@ -178,17 +169,17 @@ func (w *world) sayRenewal(say *report.Text, r *author.Renewal) {
 	for _, f := range r.Findings {
 		say.Note("%s: %s: %s [%s]", diag.Position{File: f.File, Line: f.Line}, string(f.Severity), f.Message, f.Rule)
 	}
-	name := diag.Quote(w.scope.Short(r.Path))
+	mend := r.Fresh.Mend(w.scope.Short(r.Path))
 	switch r.Result {
 	case author.HasEdits:
 		sayPlaces(say, "edited", r.Edited)
-		say.Hint("skl skillify --update --merge %s%s", name, against(&r.Fresh))
+		say.Hint("%s", mend)
 	case author.Conflicting:
 		if r.Copy == "" { // a dry run
 			return
 		}
 		say.Note("the merged skill, with markers where both changed the same: %s", r.Copy)
-		say.Hint("edit it until no marker is left, then: skl skillify --update --merge %s%s", name, against(&r.Fresh))
+		say.Hint("edit it until no marker is left, then: %s", mend)
 	case author.Renewed:
 		if r.Put != r.Path {
 			say.Hint("skl install %s", diag.Quote(r.Put))
