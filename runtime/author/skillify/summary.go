@@ -38,8 +38,8 @@ const SummarySchema = `{"type":"object","additionalProperties":false,"required":
 
 // SummaryTask is what a model is asked for, without what it is told of the package.
 const SummaryTask = `Write 3 to 8 plain sentences for a programmer who decides whether and how to use this package: what it is for, what its main parts are, and how
-these work together. Use only what is said below. Each sentence names in "cites" the ids that it is taken from, exactly as they stand below. A name
-of code stands in backticks and is one that stands below. No headings, no links, no lists, no advice about other packages.`
+these work together. Use only what is said below. Each sentence names in "cites" the ids that it is taken from, exactly as they stand below, and
+has the words of these: one with many other words is refused. A name of code stands in backticks and is one that stands below. No headings, no links, no lists, no advice about other packages.`
 
 // SummaryData is what a model is told of a package, at most 24,000 bytes: its ids, with the titles and the first sentences of the documentation. It is
 // text of somebody else.
@@ -75,15 +75,20 @@ func SummaryData(p *pkgdoc.Package) string {
 	return w.String()
 }
 
-// CheckSummary refuses a summary that cites what is not there, names code that the package does not have, or is more than plain sentences. Its
-// error says what is wrong, for whoever wrote it.
+// CheckSummary refuses a summary that cites what is not there, names code that the package does not have, says what the entries that it
+// cites do not, or is more than plain sentences. Its error says what is wrong, for whoever wrote it.
 func CheckSummary(p *pkgdoc.Package, s *Summary) error {
 	ids, names := known(p)
+	at := entries(p)
 	if len(s.Sentences) == 0 || len(s.Sentences) > maxSentences {
 		return fmt.Errorf("there are %d sentences, and 1 to %d are wanted", len(s.Sentences), maxSentences)
 	}
 	for i := range s.Sentences {
-		if err := s.Sentences[i].check(ids, names); err != nil {
+		err := s.Sentences[i].check(ids, names)
+		if err == nil {
+			err = s.Sentences[i].supported(p, at)
+		}
+		if err != nil {
 			return fmt.Errorf("sentence %d: %w", i+1, err)
 		}
 	}
@@ -169,7 +174,7 @@ func (m *maker) summary() string {
 		return ""
 	}
 	var w strings.Builder
-	w.WriteString("## Overview\n\n")
+	fmt.Fprintf(&w, "## Overview\n\nWritten by %s from the entries that each sentence names.\n\n", m.line(escaped(m.o.Summary.By)))
 	for _, s := range m.o.Summary.Sentences {
 		text := strings.TrimSuffix(m.line(strings.TrimSpace(s.Text)), ".")
 		var links []string

@@ -52,13 +52,13 @@ func TestCheckSummary(t *testing.T) {
 
 // TestSummaryIsWritten has the sentences in the overview, with links to what they cite, and the model in the stamp.
 func TestSummaryIsWritten(t *testing.T) {
-	s, err := Make(queue(), Options{Version: "1.0.0", Summary: &Summary{"maker:one", []Sentence{{"Queues keep jobs in their order", []string{"start", "push"}}, {"What `peek` shows stays.", []string{"peek"}}}}})
+	s, err := Make(queue(), Options{Version: "1.0.0", Summary: &Summary{"maker:one", []Sentence{{"Queues keep jobs in their order", []string{"start", "push"}}, {"What `peek` shows is the first job.", []string{"peek"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	clean(t, s)
 	text := string(s.File("SKILL.md"))
-	for _, want := range []string{"## Overview\n\nQueues keep jobs in their order ([`push`](references/api/push.md), [`start`](references/guides/start.md)).\nWhat `peek` shows stays ([`peek`](references/api/peek.md)).\n\n", `"summarized_by":"maker:one"`} {
+	for _, want := range []string{"## Overview\n\nWritten by maker:one from the entries that each sentence names.\n\nQueues keep jobs in their order ([`push`](references/api/push.md), [`start`](references/guides/start.md)).\nWhat `peek` shows is the first job ([`peek`](references/api/peek.md)).\n\n", `"summarized_by":"maker:one"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}
