@@ -2,14 +2,22 @@ package skillify
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/skill"
 )
 
-// clean is text of the package without what does not show: controls, characters of direction, of no width, tags. They are counted.
+// escape is a sequence that tells a terminal something: it goes as a whole, for its end is no text.
+var escape = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
+})
+
+// clean is text of the package without what does not show: sequences of a terminal, controls, characters of direction, of no width, tags. They are counted.
 func (m *maker) clean(text string) string {
 	plain := true
 	for i := range len(text) {
@@ -21,6 +29,10 @@ func (m *maker) clean(text string) string {
 	if plain {
 		return text
 	}
+	text = escape().ReplaceAllStringFunc(text, func(seq string) string {
+		m.hidden += utf8.RuneCountInString(seq)
+		return ""
+	})
 	hidden := map[int]int{} // how many characters from an offset
 	for _, h := range skill.FindHidden([]byte(text)) {
 		hidden[h.Offset] = h.Count
