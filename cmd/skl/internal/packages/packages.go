@@ -121,11 +121,10 @@ func (s *Source) Read() (*pkgdoc.Package, error) {
 	if err == nil {
 		return p, nil
 	}
-	e := diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(s.name), err)
 	if errors.Is(err, errUnknown) {
-		e = e.Hint("%s", Forms)
+		return nil, diag.New(diag.Misuse, "no_package", "%s: %w", diag.Printable(s.name), err).Hint("%s", Forms)
 	}
-	return nil, e
+	return nil, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(s.name), err)
 }
 
 func (s *Source) read() (*pkgdoc.Package, error) {
