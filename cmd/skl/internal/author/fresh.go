@@ -123,6 +123,28 @@ func (a *Author) Freshness(ctx context.Context, q FreshRequest) ([]Fresh, error)
 	return out, nil
 }
 
+// maxGone is how many places NamesGone has of one skill.
+const maxGone = 10
+
+// NamesGone are the places at which the skill in a folder names what the package that it was made of does not have any more; none of one that was
+// made of nothing, or that cannot be compared.
+func (a *Author) NamesGone(ctx context.Context, dir, version string) (out []string) {
+	m, err := a.readMade(dir)
+	if err != nil || m == nil {
+		return nil
+	}
+	if _, err := a.compare(ctx, m, "", version, Prose{}); err != nil || m.fresh.State != skillify.Broken {
+		return nil
+	}
+	for i, b := range m.fresh.Broken {
+		if i == maxGone {
+			return append(out, diag.Count(len(m.fresh.Broken)-i, "more place")+" that skl skillify --check names")
+		}
+		out = append(out, diag.Printable(diag.Position{File: b.File, Line: b.Line}.String()+" names "+b.Symbol+", which "+m.origin.Package+" does not have"))
+	}
+	return out
+}
+
 // A madeSkill is a folder with a skill that was made of a package.
 type madeSkill struct {
 	dir    string // without links

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -63,6 +64,7 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		ui:      u, env: e,
 	}
 	a.Approve, a.Gained = w.agree, w.gained
+	in.Gone = func(ctx context.Context, dir string) []string { return w.author().NamesGone(ctx, dir, version) }
 	w.runs.Own, w.runs.Alone = w.author().Tools, w.author().Alone
 	return w, nil
 }

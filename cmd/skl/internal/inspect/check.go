@@ -34,16 +34,36 @@ type Checked struct {
 	Refused string `json:"-"` // the code of what is not only unmet but refused, "" if nothing is
 }
 
-// behind are the skills that were made of packages which moved on. That is no fault of what is installed: skl skillify --check holds it.
-func (in *Inspector) behind(l *lock.Lock) CheckItem {
+// behind are the skills that were made of packages which moved on. That is no fault of what is installed, which skl skillify --check holds, unless
+// one names what its package does not have any more.
+func (in *Inspector) behind(ctx context.Context, l *lock.Lock) CheckItem {
 	item := CheckItem{Check: "made", OK: true}
 	for i := range l.Skills {
-		if b := apply.SourceChanged(in.Applier, &l.Skills[i], true); b.Why != "" {
-			item.Detail = append(item.Detail, l.Skills[i].Name+": "+b.Why)
+		s := &l.Skills[i]
+		b := apply.SourceChanged(in.Applier, s, true)
+		if b.Why != "" {
+			item.Detail = append(item.Detail, s.Name+": "+b.Why)
 			item.Mend = apply.AddMend(item.Mend, b.Mend)
+		}
+		dir, _ := in.Applier.Scope.Site.Place(s.Name)
+		gone := in.namesGone(ctx, dir)
+		for _, line := range gone {
+			item.Detail = append(item.Detail, s.Name+": "+line)
+		}
+		if len(gone) > 0 {
+			if item.OK = false; b.Mend == "" { // it is of this version, or of somebody else
+				item.Mend = apply.AddMend(item.Mend, "change what names it where the skill comes from, then: skl update "+diag.Quote(s.Name))
+			}
 		}
 	}
 	return item
+}
+
+func (in *Inspector) namesGone(ctx context.Context, dir string) []string {
+	if in.Gone == nil {
+		return nil
+	}
+	return in.Gone(ctx, dir)
 }
 
 func (c *Checked) add(name string, detail []string, mends ...string) {
@@ -139,8 +159,8 @@ func (in *Inspector) Check(ctx context.Context, base string, budget bool) (Check
 	if far := in.unportable(); len(far.Detail) > 0 {
 		out.Checks = append(out.Checks, far)
 	}
-	if made := in.behind(f.Lock); len(made.Detail) > 0 {
-		out.Checks = append(out.Checks, made)
+	if made := in.behind(ctx, f.Lock); len(made.Detail) > 0 {
+		out.Checks, out.OK = append(out.Checks, made), out.OK && made.OK
 	}
 	in.needs(f, l, &out)
 	if lines := BudgetLines(l); budget {

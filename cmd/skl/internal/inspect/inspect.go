@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"context"
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
@@ -15,6 +16,9 @@ import (
 type Inspector struct {
 	Applier *apply.Applier
 	Version string // of skl, for Doctor
+
+	// Gone are the places at which the skill in a folder, made of a package, names what the package does not have any more. Nil knows of none.
+	Gone func(ctx context.Context, dir string) []string
 }
 
 // active is the index of the copy that wins among found, -1 if there is none.
