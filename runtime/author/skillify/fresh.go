@@ -125,6 +125,14 @@ func (x *Index) mentions(ours map[string][]byte, ids []string) (out []Mention) {
 		if _, rest, ok := strings.Cut(id, "::"); ok {
 			gone[rest] = id
 		}
+		if _, rest, ok := strings.Cut(id, "#"); ok { // no text has the id itself in code
+			gone[rest] = id
+		}
+	}
+	for _, s := range x.Symbols { // what another entry exports under that name stays
+		if _, rest, ok := strings.Cut(s.ID, "#"); ok && gone[rest] != "" && gone[s.ID] == "" {
+			delete(gone, rest)
+		}
 	}
 	x.parts(ours, func(name string, line int, p *part, edited bool) {
 		if edited || name == skill.FileName && !frontKey(p.key) {
