@@ -1,7 +1,6 @@
 package npmpkg
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -259,5 +258,3 @@ func (r *reader) named() error {
 	slices.SortStableFunc(r.p.Pages, func(a, b pkgdoc.Page) int { return strings.Compare(a.ID, b.ID) })
 	return nil
 }
-
-var errLong = errors.New("it is longer than is read")

@@ -268,7 +268,7 @@ func (r *reader) module(file string) (*module, error) {
 	if err == nil {
 		var ok bool
 		if m, ok = parse(file, text); !ok {
-			err = errLong
+			err = errors.New("it is longer than is read")
 		}
 	}
 	if err != nil {

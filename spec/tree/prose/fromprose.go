@@ -329,7 +329,7 @@ func holdsOne(text string, words ...string) bool {
 // firstList finds the first list between two headings.
 func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 	l.head = head
-	col, inside, intro := 0, false, 0
+	col, inside := 0, false
 	for n := head + 1; n < end; n++ {
 		if c.kinds[n] == codeLine || c.kinds[n] == hiddenLine {
 			if c.kinds[n-1] != c.kinds[n] {
@@ -346,18 +346,15 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 		case l.first == 0 && !isItem:
 			continue
 		case l.first == 0:
-			l.first, ordered, col, intro = n, number, at, c.intro(head, n)
+			l.first, ordered, col = n, number, at
 			if first := c.leadIn(head, n); first > 0 {
-				l.first, intro = first, 0
+				l.first = first
 			}
 		case c.kinds[n] == ruleLine:
 			return l, ordered, count
 		case c.kinds[n] == textLine && !isItem && indentOf(c.line(n)) <= col && c.kinds[n-1] != textLine:
 			if !otherBranch().MatchString(strings.TrimSpace(c.line(n))) {
 				return l, ordered, count // a paragraph behind the list
-			}
-			if intro > 0 { // the list is the other branch's opposite
-				l.first, intro = intro, 0
 			}
 		}
 		if isItem && at <= col {
@@ -368,22 +365,6 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 		}
 	}
 	return l, ordered, count
-}
-
-// intro is the line of a condition that stands right above a list, 0 for none.
-func (c *reader) intro(head, first int) int {
-	n := first - 1
-	for n > head && c.kinds[n] == emptyLine {
-		n--
-	}
-	if n <= head || c.kinds[n] != textLine || c.kinds[n-1] == textLine {
-		return 0
-	}
-	text := unbold(strings.TrimSpace(c.line(n)))
-	if _, ok := conditional(text, true); !ok || !strings.HasSuffix(text, ":") {
-		return 0
-	}
-	return n
 }
 
 func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }

@@ -177,16 +177,11 @@ func mendSource(a *Applier, s *lock.Skill, o *skill.Origin, byHand bool, is stri
 			o, byHand = there, edited
 		}
 	}
-	eco := cmp.Or(o.Ecosystem, "r")
-	mend := "skl skillify --update "
-	if byHand {
-		mend += "--merge "
-	}
-	mend += diag.Quote(s.Name)
+	eco, from := cmp.Or(o.Ecosystem, "r"), ""
 	if skillify.Drift(eco, o.Version, is) == "older" { // which only a person chooses
-		mend += " --from " + diag.Quote(eco+":"+o.Package)
+		from = eco + ":" + o.Package
 	}
-	return mend
+	return packages.Update(s.Name, byHand, from)
 }
 
 // otherFiles reports whether the package that is here is made of other files than the one of a stamp.

@@ -71,18 +71,11 @@ func (f *Fresh) Updatable() bool {
 // Mend is the command that brings the skill, at a path as a person reads it, to its package. One that is older than what the skill was made of
 // is named in it: without that an update refuses it.
 func (f *Fresh) Mend(at string) string {
-	mend := "skl skillify --update "
-	if len(f.Edited) > 0 {
-		mend += "--merge "
-	}
 	from := f.Against
 	if from == "" && f.Drift == "older" {
 		from = f.Ecosystem + ":" + f.Package
 	}
-	if mend += diag.Quote(at); from != "" {
-		mend += " --from " + diag.Quote(from)
-	}
-	return mend
+	return packages.Update(at, len(f.Edited) > 0, from)
 }
 
 // Holds reports whether there is nothing to do.

@@ -179,3 +179,16 @@ func (s memorySink) File(name string, executable bool, _ int64, r io.Reader) err
 }
 
 func (memorySink) Link(string, string) error { return nil }
+
+// Update is the command that brings a skill, by its name or path, to its package: with --merge where a person edited it, and --from where the
+// package has to be named, "" where not.
+func Update(skill string, merge bool, from string) string {
+	command := "skl skillify --update "
+	if merge {
+		command += "--merge "
+	}
+	if command += diag.Quote(skill); from != "" {
+		command += " --from " + diag.Quote(from)
+	}
+	return command
+}
