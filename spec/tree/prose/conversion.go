@@ -29,16 +29,20 @@ const maxConversions = 5
 
 // ToTree is [FromProse] for a whole skill, whose files are fsys: code, tables and data, which no SKILL.md with a tree
 // may hold, move to files in references, which the tree reads first. Keys of hosts move below metadata, and the
-// manifest is written. An item that lint refuses as a branch or question stays a step of text, whole.
+// manifest is written. An item that lint refuses as a branch or question stays a step of text, whole. Where there are lists, and none
+// is surely the steps, the whole text moves, and the tree is one step that does what it says.
 func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
 	mode := map[int]writing{}
 	for pass := 0; ; pass++ {
 		out, c, err := fromProse(src, name, mode)
-		if err != nil {
+		switch {
+		case err != nil && c != nil && c.unsure && fsys != nil:
+			return c.oneStep(fsys, name)
+		case err != nil:
 			return Conversion{}, err
 		}
 		conv := Conversion{Source: out, Losses: c.losses}
-		conv.move(fsys)
+		conv.move(fsys, c.stays)
 		found := conv.mend(fsys, name)
 		if pass == maxConversions || !c.plainer(mode, conv, found) {
 			return conv, nil
@@ -48,10 +52,10 @@ func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
 
 // plainer makes the items plainer that findings about conv refuse, and reports whether there were any.
 func (c *reader) plainer(mode map[int]writing, conv Conversion, found []diag.Finding) (again bool) {
-	first := c.firstLine(conv.Source) + len(conv.Files) // a step reads each file
+	written := c.linesIn(conv.Source)
 	for _, f := range found {
-		i := f.Line - first
-		if f.Severity != diag.SeverityError || f.File != skill.FileName || i < 1 || i >= len(c.from) {
+		i := written[f.Line]
+		if f.Severity != diag.SeverityError || f.File != skill.FileName || i < 1 {
 			continue
 		}
 		if f.Rule == check.Chain {
@@ -65,17 +69,19 @@ func (c *reader) plainer(mode map[int]writing, conv Conversion, found []diag.Fin
 	return again
 }
 
-// firstLine is the line of src that the first step of the tree stands on.
-func (c *reader) firstLine(src []byte) int {
-	first := 0
-	if i := bytes.Index(src, []byte("## Tree"+c.nl)); i >= 0 {
-		first = bytes.Count(src[:i], []byte("\n")) + 1
+// linesIn are the indices of c.out by the lines of src, which may have more steps among them.
+func (c *reader) linesIn(src []byte) map[int]int {
+	at := max(0, bytes.Index(src, []byte("## Tree"+c.nl)))
+	n := bytes.Count(src[:at], []byte("\n"))
+	lines, i := map[int]int{}, 0
+	for l := range bytes.Lines(src[at:]) {
+		n++
+		if i < len(c.out) && string(bytes.TrimRight(l, "\r\n")) == c.out[i] {
+			lines[n] = i
+			i++
+		}
 	}
-	lines := strings.Split(string(src), "\n")
-	for first < len(lines) && strings.TrimRight(lines[first], "\r") != c.out[0] {
-		first++
-	}
-	return first + 1 // lines count from 1, and the label is one
+	return lines
 }
 
 // unsaid makes questions text that would end the skill by an answer of which the text says nothing, and reports whether there were any.
@@ -85,9 +91,9 @@ func (c *reader) unsaid(mode map[int]writing, src []byte) (again bool) {
 		return false
 	}
 	ends := check.FindFacts(s).Ends
-	first := c.firstLine(src)
+	written := c.linesIn(src)
 	tree.Walk(s.Tree.Nodes, func(n *tree.Node) bool {
-		if i := n.Pos.Line - first; len(ends[n.ID]) > 0 && i >= 1 && i < len(c.from) && mode[c.from[i]] == free {
+		if i := written[n.Pos.Line]; len(ends[n.ID]) > 0 && i >= 1 && mode[c.from[i]] == free {
 			mode[c.from[i]] = plain
 			again = true
 		}

@@ -12,16 +12,17 @@ import (
 	"github.com/skl-project/skl/spec/tree/check"
 )
 
-// FromProse writes a SKILL.md whose steps are a list as one with a tree: src with the
-// first such list as section "## Tree", and what a person should look at. name is the
-// skill's, "" takes the frontmatter's.
+// FromProse writes a SKILL.md whose steps are a list as one with a tree: src with that
+// list as section "## Tree", and what a person should look at. name is the
+// skill's, "" takes the frontmatter's. The list is the one below a heading that speaks of steps, else the only one that says what to do.
+// Where there are lists, and none is surely the steps, it is refused: another list would be a wrong tree.
 //
 // Items become steps, nested items their detail; "If X: …", "Otherwise: …", "For each X
 // in Y:", "Ask …?" with options, "Stop: …" and "Show the plan …: …" become what the
 // language has for them. A paragraph right above the list that says in which case, how often or for what it is done ("If X:", "For each
 // X:", "BLOCKED: …:") is above its steps in the tree too. A guard and compatibility are added, and Rules and Response where
-// there are none. Where the list belongs to one of several numbered headings ("Phase 1", "Step 2"), each with a list, the tree
-// goes over all of them. Whatever else the items hold (code, quotes, tables) follows the tree as notes.
+// there are none. Where there are numbered headings ("Phase 1", "Step 2", "3. Verb …"), the tree
+// goes over all of them; what they hold besides a list stays below them. Whatever else the items hold (code, quotes, tables) follows the tree as notes.
 func FromProse(src []byte, name string) ([]byte, []string, error) {
 	out, c, err := fromProse(src, name, nil)
 	if err != nil {
@@ -51,7 +52,7 @@ func fromProse(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	for pass := 0; ; pass++ {
 		out, c, err := writtenIn(src, name, mode)
 		if err != nil {
-			return nil, nil, err
+			return nil, c, err
 		}
 		if pass == maxConversions || !c.unsaid(mode, out) {
 			for _, line := range slices.Sorted(maps.Keys(mode)) {
@@ -64,7 +65,7 @@ func fromProse(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	}
 }
 
-// writtenIn is one writing of fromProse.
+// writtenIn is one writing of fromProse. Its reader is there besides an error where lists were found, and none that is surely the steps.
 func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, error) {
 	doc, err := skill.Read(src)
 	if err != nil {
@@ -81,9 +82,15 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	c.scan()
 	list, score := c.find()
 	phases := c.phases(list.head, score < sure)
+	if score < sure && score > nothing && phases == nil {
+		list, c.unsure = c.lone()
+	}
 	switch {
 	case c.hasTree:
 		return nil, nil, diag.New(diag.Unmet, CodeHasTree, "%s has a section \"## Tree\" already", diag.Printable(name))
+	case c.unsure:
+		return nil, c, diag.New(diag.Unmet, CodeNoSteps, "%s has lists, and none that is surely its steps", diag.Printable(name)).
+			Hint("put the list of its steps below a heading \"## Steps\"")
 	case score == nothing && phases == nil:
 		return nil, nil, diag.New(diag.Unmet, CodeNoSteps, "%s has no list of steps to make a tree of", diag.Printable(name)).
 			Hint("write its steps as a numbered list below a heading \"## Steps\"")
@@ -99,7 +106,7 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 		c.numbers(func(n int) bool { return n >= list.first && n <= list.last })
 		c.nodes(c.under(list.head, c.items(list)), "  ")
 		edits = c.section(list)
-		if list.head >= c.doc.BodyLine && c.kinds[list.head] == headLine && !slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.EqualFold(strings.TrimSuffix(headText(c.line(list.head)), "s"), w) }) {
+		if list.head >= c.doc.BodyLine && c.kinds[list.head] == headLine && !onlySteps(headText(c.line(list.head))) {
 			c.lose(list.head, "the heading \""+headText(c.line(list.head))+"\" is \"## Tree\" now: see whether what stands below it is steps")
 		}
 	}
@@ -124,12 +131,14 @@ type reader struct {
 	kinds   []lineKind // by line number
 	heads   []int      // lines of headings
 	hasTree bool
-	open    bool     // a fence or comment that nothing closes runs to the end of the file
-	out     []string // lines of the tree
-	from    []int    // the line of the item that each was made of
-	at      int      // the line of the item that is written
+	open    bool              // a fence or comment that nothing closes runs to the end of the file
+	unsure  bool              // there are lists, and none is surely the steps
+	stays   map[string]string // by the heading of a phase below which text stays, the line of the tree that is that phase
+	out     []string          // lines of the tree
+	from    []int             // the line of the item that each was made of
+	at      int               // the line of the item that is written
 	mode    map[int]writing
-	notes   []string // lines that follow it
+	notes   []string // lines that follow the tree
 	losses  []string
 }
 
@@ -236,137 +245,6 @@ func marker(l string) (col, text int, ordered bool) {
 	return col, j, ordered
 }
 
-// A listing is where the steps stand: lines first to last, of a section that starts at head.
-type listing struct{ head, first, last int }
-
-var stepWords = [...]string{"step", "procedure", "instruction", "workflow", "process", "how to"}
-
-// Scores of lists.
-const (
-	nothing = -9 // there is none
-	sure    = 3  // it is below a heading that speaks of steps
-)
-
-// find chooses the list: below a heading that speaks of steps, else the first numbered one. Its score is nothing where there is none.
-func (c *reader) find() (best listing, bestScore int) {
-	bestScore = nothing
-	heads := append([]int{c.doc.BodyLine - 1}, c.heads...)
-	for i, head := range heads {
-		end := c.lastLine() + 1
-		if i+1 < len(heads) {
-			end = heads[i+1]
-		}
-		title := ""
-		if i > 0 {
-			title = strings.ToLower(headText(c.line(head)))
-		}
-		if strings.HasPrefix(title, "response") || rules(title) || forbids(title) {
-			continue
-		}
-		l, ordered, count := c.firstList(head, end)
-		if count == 0 || c.prohibits(l, count) {
-			continue
-		}
-		score := 1
-		if ordered {
-			score = 2
-		}
-		if slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.Contains(title, w) }) {
-			score += 2
-		}
-		if tellsOf(title) || onlyWhere(title) {
-			score -= 4
-		}
-		if score > bestScore && (count > 1 || score > 2) {
-			best, bestScore = l, score
-		}
-	}
-	return best, bestScore
-}
-
-// rules reports whether a list below a heading holds for all steps: none of it is one.
-func rules(title string) bool {
-	return holdsOne(title, "rules", "constraint", "guideline", "principle", "guardrail", "boundaries", "must not")
-}
-
-// prohibits reports whether more than half of a list with so many entries say what is not to be done.
-func (c *reader) prohibits(l listing, count int) bool {
-	first, n := -1, 0
-	for at := l.first; at <= l.last; at++ {
-		col, text, _ := marker(c.line(at))
-		if first < 0 && text > 0 {
-			first = col
-		}
-		if text == 0 || col > first || c.kinds[at] != textLine {
-			continue
-		}
-		item := strings.TrimLeft(strings.ReplaceAll(c.line(at)[text:], "**", ""), " \t_❌")
-		for _, word := range [...]string{"never", "do not", "don't", "don’t", "avoid", "must not", "no"} {
-			if _, ok := cutWord(item, word); ok {
-				n++
-				break
-			}
-		}
-	}
-	return n*2 > count
-}
-
-// forbids reports whether a list below a heading says what is not to be done: no step is.
-func forbids(title string) bool {
-	return holdsOne(title, "never", "don't", "don’t", "do not", "avoid", "not to", "when not", "anti-pattern", "antipattern", "mistake", "fail", "pitfall", "red flag", "gotcha", "wrong")
-}
-
-// tellsOf reports whether a list below a heading is about the skill rather than what is done: it is taken where there is no other.
-func tellsOf(title string) bool {
-	return holdsOne(title, "when to use", "use case", "limitation", "prerequisite", "requirement", "resources", "references", "related", "troubleshoot", "example", "contents", "capabilities", "best practice",
-		"feature", "output")
-}
-
-func holdsOne(text string, words ...string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
-}
-
-// firstList finds the first list between two headings.
-func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
-	l.head = head
-	col, inside := 0, false
-	for n := head + 1; n < end; n++ {
-		if c.kinds[n] == codeLine || c.kinds[n] == hiddenLine {
-			if c.kinds[n-1] != c.kinds[n] {
-				inside = l.first > 0 && indentOf(c.line(n)) > col
-			}
-			if inside { // a block of the last item
-				l.last = n
-			}
-			continue
-		}
-		at, text, number := marker(c.line(n))
-		isItem := text > 0 && c.kinds[n] == textLine
-		switch {
-		case l.first == 0 && !isItem:
-			continue
-		case l.first == 0:
-			l.first, ordered, col = n, number, at
-			if first := c.leadIn(head, n); first > 0 {
-				l.first = first
-			}
-		case c.kinds[n] == ruleLine:
-			return l, ordered, count
-		case c.kinds[n] == textLine && !isItem && indentOf(c.line(n)) <= col && c.kinds[n-1] != textLine:
-			if !otherBranch().MatchString(strings.TrimSpace(c.line(n))) {
-				return l, ordered, count // a paragraph behind the list
-			}
-		}
-		if isItem && at <= col {
-			count++
-		}
-		if c.kinds[n] == textLine {
-			l.last = n
-		}
-	}
-	return l, ordered, count
-}
-
 func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
 
 // clean keeps what the language reads as its own out of prose.
@@ -416,8 +294,8 @@ func (c *reader) section(l listing) (edits []diag.Fix) {
 	return append(edits, diag.Fix{Start: c.start(l.first), End: c.start(l.last + 1), Text: text})
 }
 
-// around are the edits outside the list.
-func (c *reader) around() (edits []diag.Fix) {
+// front are the edits in front of the text: the guard and compatibility.
+func (c *reader) front() (edits []diag.Fix) {
 	guard := strings.ReplaceAll(c.nl+check.CanonicalGuard, "\n", c.nl)
 	if c.nl == "\r\n" {
 		guard = strings.ReplaceAll(guard, "\r\r", "\r")
@@ -432,6 +310,12 @@ func (c *reader) around() (edits []diag.Fix) {
 	if fix, ok := c.compatibility(); ok {
 		edits = append(edits, fix)
 	}
+	return edits
+}
+
+// around are the edits outside the list.
+func (c *reader) around() []diag.Fix {
+	edits := c.front()
 	if c.open {
 		return edits
 	}

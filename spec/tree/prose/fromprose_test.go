@@ -166,7 +166,7 @@ func TestFromProsePhases(t *testing.T) {
 		{"one has none", "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nDo it.\n\n", "## Tree\n\n* demo\n  * Phase 1: Look\n    * see\n    * say\n  * Phase 2: Act\n    * Do it.\n\n"},
 		{"none has, and a list of rules", "## Workflow\n\n### Phase 1: Look\n\nRead the log\nof the server.\n\nList all errors.\n\n### Phase 2: Mend\n\nWrite a patch.\n\n## Safety Rules\n\n1. Stay here.\n2. Be quick.\n\n",
 			"## Workflow\n\n## Tree\n\n* demo\n  * Phase 1: Look\n    * Read the log of the server.\n    * List all errors.\n  * Phase 2: Mend\n    * Write a patch.\n\n## Safety Rules\n\n1. Stay here.\n2. Be quick.\n\n"},
-		{"deeper lists", "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nDo it.\n\n### Now\n\n- a\n\n", "## Tree\n\n* demo\n  * see\n  * say\n\n## Phase 2: Act\n\nDo it.\n\n### Now\n\n- a\n\n"},
+		{"deeper lists", "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nDo it.\n\n### Now\n\n- a\n\n", "## Tree\n\n* demo\n  * Phase 1: Look\n    * see\n    * say\n  * Phase 2: Act\n\n## Phase 2: Act\n\nDo it.\n\n### Now\n\n- a\n\n"},
 		{"the steps are elsewhere", "## Steps\n\n1. a\n2. b\n\n## Phase 1\n\n- c\n\n## Phase 2\n\n- d\n\n", "## Tree\n\n* demo\n  * a\n  * b\n\n## Phase 1\n\n- c\n\n## Phase 2\n\n- d\n\n"},
 	} {
 		src, _, err := prose.FromProse([]byte(head+test.body+rest), "")

@@ -35,6 +35,9 @@ type level struct {
 	at  int // the column of a paragraph, -1 for an entry
 }
 
+// notesHint stands behind a step whose colon announced what is in the notes now.
+const notesHint = " (see the notes)"
+
 // items reads the list. Code and quotes inside are moved to the notes.
 func (c *reader) items(l listing) []*item {
 	root := &item{}
@@ -50,6 +53,9 @@ func (c *reader) items(l listing) []*item {
 			if !moved && s.last != nil {
 				c.notes = append(c.notes, "", "For the step \""+diag.Clip(s.last.lines[0], 60)+"\":", "")
 				c.lose(n, "code or a quote does not fit into a tree and stands below it now; a file in assets or scripts is better")
+				if end := &s.last.lines[len(s.last.lines)-1]; strings.HasSuffix(strings.TrimRight(*end, "*_"), ":") {
+					*end += notesHint
+				}
 			}
 			c.notes = append(c.notes, strings.TrimPrefix(text, strings.Repeat(" ", min(indentOf(text), 3))))
 			moved = true

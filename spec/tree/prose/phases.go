@@ -1,20 +1,23 @@
 package prose
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// A phase is a numbered heading with a list below it, or with paragraphs.
+// A phase is a numbered heading with a list below it, or with paragraphs, or with neither.
 type phase struct {
 	listing
 	next  int  // the line of the next heading, or behind the file
 	words bool // it has no list
+	stays bool // text stays below it: code, a table, deeper headings, or more than its list
 }
 
 // phaseWords begin the headings of phases, before their number.
-var phaseWords = [...]string{"phase ", "step ", "stage "}
+var phaseWords = [...]string{"phase ", "step ", "stage ", "task "}
 
 // isPhase reports whether a heading is that of a numbered phase.
 func isPhase(title string) bool {
@@ -27,37 +30,112 @@ func isPhase(title string) bool {
 	return false
 }
 
-// phases are the numbered headings of one level, if there are two at least and each has a list or paragraphs: then the tree
-// goes over all of them, and not over the one list at head alone. Unless they may be anywhere, head is one of them.
-func (c *reader) phases(head int, anywhere bool) (out []phase) {
-	level, has := 0, anywhere
-	for i, n := range c.heads {
-		l := c.line(n)
-		if !isPhase(headText(l)) || level > 0 && headLevel(l) != level {
-			continue
+// phases are the numbered headings of one level, if there are two at least: then the tree goes over all of them, and not over the one
+// list at head alone. Unless they may be anywhere, head is one of them.
+func (c *reader) phases(head int, anywhere bool) []phase {
+	var heads []int
+	for _, n := range c.heads {
+		if isPhase(headText(c.line(n))) && (len(heads) == 0 || headLevel(c.line(n)) == headLevel(c.line(heads[0]))) {
+			heads = append(heads, n)
 		}
-		level = headLevel(l)
-		end, deeper := c.lastLine()+1, false
-		if i+1 < len(c.heads) {
-			end = c.heads[i+1]
-			deeper = headLevel(c.line(end)) > level
-		}
-		p := phase{next: end}
-		count := 0
-		if p.listing, _, count = c.firstList(n, end); count == 0 {
-			p.listing = c.paragraphs(n, end)
-			p.words = true
-		}
-		if p.first == 0 || p.words && deeper { // what is done stands below the deeper headings
-			return nil
-		}
-		has = has || n == head
-		out = append(out, p)
 	}
-	if len(out) < 2 || !has {
+	if len(heads) < 2 {
+		heads = c.numbered()
+	}
+	if len(heads) < 2 || !anywhere && !slices.Contains(heads, head) {
 		return nil
 	}
+	out := make([]phase, len(heads))
+	for i, n := range heads {
+		out[i] = c.phase(n)
+	}
 	return out
+}
+
+// phase reads what stands below a heading, up to the next one of any level.
+func (c *reader) phase(head int) phase {
+	p := phase{next: c.lastLine() + 1}
+	deeper := false
+	if i := slices.Index(c.heads, head) + 1; i < len(c.heads) {
+		p.next = c.heads[i]
+		deeper = headLevel(c.line(p.next)) > headLevel(c.line(head))
+	}
+	count := 0
+	if p.listing, _, count = c.firstList(head, p.next); count > 0 {
+		p.stays = deeper || !c.bare(p)
+		return p
+	}
+	p.words = true
+	p.listing = c.paragraphs(head, p.next)
+	if deeper || !c.bare(p) { // what is done stands below the deeper headings, or in the code that a paragraph speaks of
+		p.listing, p.stays = listing{head: head}, true
+	}
+	return p
+}
+
+// minNumbered is how many headings "1. Verb …" are steps. Fewer are as often a part of something else.
+const minNumbered = 3
+
+// numbered are the headings of one level that are numbered one after the other, where three of four say what to do or the heading above
+// them says that they are the steps.
+func (c *reader) numbered() []int {
+	for level := 2; level <= 4; level++ {
+		var heads []int
+		verbs, next := 0, -1
+		for _, n := range c.heads {
+			number, text, ok := headNumber(headText(c.line(n)))
+			if headLevel(c.line(n)) != level || !ok {
+				continue
+			}
+			if next >= 0 && number != next || next < 0 && number > 1 || slices.ContainsFunc(c.above(n), besides) {
+				heads = nil
+				break
+			}
+			next = number + 1
+			heads = append(heads, n)
+			if instructs(text) {
+				verbs++
+			}
+		}
+		if len(heads) >= minNumbered && (verbs*4 >= len(heads)*3 || c.belowSteps(heads[0])) {
+			return heads
+		}
+	}
+	return nil
+}
+
+// headNumber cuts "3. Text" and "3) Text".
+func headNumber(title string) (number int, text string, ok bool) {
+	digits := title[:len(title)-len(strings.TrimLeft(title, "0123456789"))]
+	number, err := strconv.Atoi(digits)
+	rest := title[len(digits):]
+	if err != nil || len(digits) > 3 || rest == "" || rest[0] != '.' && rest[0] != ')' || !strings.HasPrefix(rest[1:], " ") {
+		return 0, "", false
+	}
+	return number, strings.TrimSpace(rest[1:]), true
+}
+
+// besides reports whether what stands below a heading is not what the skill does.
+func besides(title string) bool {
+	return rules(title) || forbids(title) || tellsOf(title) || onlyWhere(title)
+}
+
+// above are the headings that a heading is below, but for that of the whole text, in lower case: the nearest first.
+func (c *reader) above(head int) (titles []string) {
+	level := headLevel(c.line(head))
+	for i := slices.Index(c.heads, head) - 1; i >= 0 && level > 2; i-- {
+		if l := c.line(c.heads[i]); headLevel(l) < level && headLevel(l) > 1 {
+			level = headLevel(l)
+			titles = append(titles, strings.ToLower(headText(l)))
+		}
+	}
+	return titles
+}
+
+// belowSteps reports whether the nearest heading above another one says that steps follow.
+func (c *reader) belowSteps(head int) bool {
+	titles := c.above(head)
+	return len(titles) > 0 && (ofSteps(titles[0]) || holdsOne(titles[0], workWords[:]...))
 }
 
 // paragraphs are the lines of text that follow a heading, up to code, a table or a quote. Its first is 0 where there are none.
@@ -80,8 +158,11 @@ func (c *reader) paragraphs(head, end int) listing {
 
 // steps are the items of a phase.
 func (c *reader) steps(p phase) (items []*item) {
-	if !p.words {
+	switch {
+	case !p.words:
 		return c.items(p.listing)
+	case p.first == 0:
+		return nil
 	}
 	for n := p.first; n <= p.last; n++ {
 		text := clean(strings.TrimSpace(c.line(n)))
@@ -99,19 +180,35 @@ func (c *reader) steps(p phase) (items []*item) {
 // ofPhases are the edits that put a tree over phases before the first of them. Their lists go, other text stays where it is.
 func (c *reader) ofPhases(phases []phase) (edits []diag.Fix) {
 	var items []*item
+	stay := map[int]string{} // headings, by their lines
 	for _, p := range phases {
-		items = append(items, &item{line: p.head, text: clean(headText(c.line(p.head))), kids: c.steps(p)})
+		text := headText(c.line(p.head))
+		if p.stays {
+			stay[p.head] = text
+		}
+		if _, rest, ok := headNumber(text); ok {
+			text = rest
+		}
+		items = append(items, &item{line: p.head, text: clean(text), kids: c.steps(p)})
 		first := p.first
 		if c.bare(p) {
 			first, p.last = p.head, p.next-1
 		}
+		if first == 0 {
+			continue
+		}
 		edits = append(edits, diag.Fix{Start: c.start(first), End: c.start(p.last + 1)})
 	}
 	c.nodes(items, "  ")
+	c.stays = map[string]string{}
+	for i, line := range c.from {
+		if title, ok := stay[line]; ok && c.stays[title] == "" {
+			c.stays[title] = c.out[i]
+		}
+	}
 	text := "## Tree" + c.nl + c.nl + c.text(c.out) + c.nl
-	if c.open {
-		text = strings.ReplaceAll(strings.TrimSuffix(text, c.nl)+c.tail()+"\n", "\n", c.nl)
-		text = strings.ReplaceAll(text, "\r\r", "\r")
+	if c.open { // before the tree: behind it the deeper headings of phases would be below those of the tail
+		text = strings.ReplaceAll(strings.TrimPrefix(c.tail()+"\n", "\n"), "\n", c.nl) + text
 	}
 	if len(c.notes) > 0 {
 		text += "## Notes" + c.nl + c.text(c.notes) + c.nl
@@ -122,6 +219,9 @@ func (c *reader) ofPhases(phases []phase) (edits []diag.Fix) {
 
 // bare reports whether a phase holds nothing but its list.
 func (c *reader) bare(p phase) bool {
+	if p.stays {
+		return false
+	}
 	for n := p.head + 1; n < p.next; n++ {
 		if (n < p.first || n > p.last) && c.kinds[n] != emptyLine && c.kinds[n] != ruleLine {
 			return false

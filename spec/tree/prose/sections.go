@@ -22,20 +22,24 @@ type region struct {
 
 // move takes what lint wants in files of its own out of SKILL.md. A section moves whole, so that code stays with the text
 // about it; of the preamble, Rules and Response only the blocks move. Nothing moves where fsys is nil.
-func (conv *Conversion) move(fsys fs.FS) {
+// The sections with one of the headings of stays move in any case, and are read below the line of the tree that it has for them.
+func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 	doc, err := skill.Read(conv.Source)
 	if fsys == nil || err != nil {
 		return
 	}
 	c := &reader{paper: newPaper(conv.Source), doc: doc}
 	c.scan()
-	m := &mover{reader: c, fsys: fsys, taken: map[string]bool{}}
+	m := &mover{reader: c, fsys: conv.over(fsys), taken: map[string]bool{}, phases: map[string]string{}}
 	m.keep(1, doc.BodyLine)
 	for _, r := range m.regions() {
 		blocks := m.blocks(r)
 		switch {
 		case r.agent(): // no explorer of a tree is meant
 			m.section(r)
+		case r.whole && len(m.files) < maxFiles && stays[r.title] != "":
+			m.section(r)
+			m.phases[stays[r.title]] = m.files[len(m.files)-1].Name
 		case len(blocks) == 0 || len(m.files) == maxFiles:
 			m.keep(r.first, r.end)
 		case r.whole:
@@ -47,9 +51,9 @@ func (conv *Conversion) move(fsys fs.FS) {
 	if len(m.files) == 0 {
 		return
 	}
-	conv.Files = m.files
+	conv.Files = append(conv.Files, m.files...)
 	conv.Source = m.withReads()
-	conv.lose("%s with code, tables or data moved to references, with the text beside them, and the tree reads all before its first step: see which step needs which", diag.Count(len(m.files), "part"))
+	conv.lose("%s with code, tables or data moved to references, with the text beside them, and the tree reads all before its first step, or in the phase that has them: see which step needs which", diag.Count(len(m.files), "part"))
 }
 
 // A mover writes SKILL.md again without its blocks of data.
@@ -59,6 +63,8 @@ type mover struct {
 	taken map[string]bool
 	files []File
 	text  bytes.Buffer
+	// phases are the files that only a phase needs, by its line of the tree.
+	phases map[string]string
 }
 
 // keep writes lines first up to, not including, end.
@@ -218,7 +224,7 @@ func relinked(text string) string {
 	}
 }
 
-// withReads is what was kept, with a step for each file below the label of the tree.
+// withReads is what was kept, with a step for each file: below the phase that needs it, else below the label of the tree.
 func (m *mover) withReads() []byte {
 	out := m.text.Bytes()
 	at := bytes.Index(out, []byte("## Tree"+m.nl))
@@ -230,14 +236,30 @@ func (m *mover) withReads() []byte {
 		return out
 	}
 	at += label + 1
-	end := bytes.IndexByte(out[at:], '\n')
-	if end < 0 {
-		return out
+	var b bytes.Buffer
+	b.Write(out[:at])
+	below := map[string]bool{} // files that a phase reads
+	var tree bytes.Buffer
+	first := 0 // the end of the label
+	inTree := true
+	for l := range bytes.Lines(out[at:]) {
+		tree.Write(l)
+		if first == 0 {
+			first = tree.Len()
+		}
+		line := string(bytes.TrimRight(l, "\r\n"))
+		inTree = inTree && strings.HasPrefix(strings.TrimLeft(line, " "), "* ")
+		if file := m.phases[line]; inTree && file != "" && !below[file] {
+			below[file] = true
+			tree.WriteString(line[:indentOf(line)] + "  * Read `" + file + "`" + m.nl)
+		}
 	}
-	at += end + 1
-	var reads strings.Builder
+	b.Write(tree.Bytes()[:first])
 	for _, f := range m.files {
-		reads.WriteString("  * Read `" + f.Name + "`" + m.nl)
+		if !below[f.Name] {
+			b.WriteString("  * Read `" + f.Name + "`" + m.nl)
+		}
 	}
-	return append(append(append([]byte{}, out[:at]...), reads.String()...), out[at:]...)
+	b.Write(tree.Bytes()[first:])
+	return b.Bytes()
 }

@@ -1,0 +1,227 @@
+package prose
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A listing is where the steps stand: lines first to last, of a section that starts at head.
+type listing struct{ head, first, last int }
+
+var stepWords = [...]string{"step", "procedure", "instruction", "workflow", "process", "how to"}
+
+// ofSteps reports whether a heading says that steps follow. One that is itself a step among others, "Step 2: Process it", does not.
+func ofSteps(title string) bool {
+	if _, _, ok := headNumber(title); ok || isPhase(title) {
+		return false
+	}
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return !unicode.IsLetter(r) })
+	for _, w := range words {
+		if w == "processes" || slices.Contains(stepWords[:], w) || slices.Contains(stepWords[:], strings.TrimSuffix(w, "s")) {
+			return true
+		}
+	}
+	return strings.HasPrefix(strings.Join(words, " "), "how to use ")
+}
+
+// onlySteps reports whether a heading says nothing but that steps follow.
+func onlySteps(title string) bool {
+	words := strings.Fields(strings.ToLower(strings.ReplaceAll(title, "-", " ")))
+	for _, w := range words {
+		if !slices.Contains(stepWords[:], strings.TrimSuffix(w, "s")) && w != "process" && w != "the" && w != "by" && w != "main" {
+			return false
+		}
+	}
+	return len(words) > 0
+}
+
+// Scores of lists.
+const (
+	nothing = -9 // there is none
+	sure    = 3  // it is below a heading that speaks of steps
+)
+
+// A found list is one that may be the steps. Its title is that of the heading above it, in lower case.
+type found struct {
+	listing
+	title   string
+	ordered bool
+	count   int // of its entries
+}
+
+// lists are the first ones below each heading, but for those that are rules, or what is not to be done.
+func (c *reader) lists() (out []found) {
+	heads := append([]int{c.doc.BodyLine - 1}, c.heads...)
+	for i, head := range heads {
+		end := c.lastLine() + 1
+		if i+1 < len(heads) {
+			end = heads[i+1]
+		}
+		f := found{}
+		if i > 0 {
+			f.title = strings.ToLower(headText(c.line(head)))
+		}
+		f.listing, f.ordered, f.count = c.firstList(head, end)
+		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing, f.count) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// find chooses the list: below a heading that speaks of steps, else the first numbered one. Its score is nothing where there is none.
+func (c *reader) find() (best listing, bestScore int) {
+	bestScore = nothing
+	same := false // another list is as likely
+	for _, f := range c.lists() {
+		score := 1
+		if f.ordered {
+			score = 2
+		}
+		switch {
+		case onlySteps(f.title):
+			score += 3
+		case ofSteps(f.title):
+			score += 2
+		}
+		if tellsOf(f.title) || onlyWhere(f.title) {
+			score -= 4
+		}
+		switch {
+		case f.count < 2 && score < sure:
+		case score > bestScore:
+			best, bestScore, same = f.listing, score, false
+		case score == bestScore:
+			same = true
+		}
+	}
+	if same && bestScore >= sure && !onlySteps(headText(c.line(best.head))) { // two of "Workflow A", "Workflow B"
+		bestScore = sure - 1
+	}
+	return best, bestScore
+}
+
+// Bounds of lone, in headings of the upper two levels.
+const (
+	fewSections    = 4 // a numbered list is the steps
+	fewestSections = 2 // a list with bullets is
+)
+
+// lone is the list that is the steps though no heading says so: the only one that says what to do, in a text of few sections or below
+// a heading that speaks of work. unsure is set where there is none.
+func (c *reader) lone() (l listing, unsure bool) {
+	var kinds [4][]found // numbered, with bullets, and both below a heading that says when
+	for _, f := range c.lists() {
+		kind := 0
+		if !f.ordered {
+			kind = 1
+		}
+		if onlyWhere(f.title) {
+			kind += 2
+		}
+		if f.count > 1 && !tellsOf(f.title) && c.mostlyOrders(f.listing) {
+			kinds[kind] = append(kinds[kind], f)
+		}
+	}
+	i := slices.IndexFunc(kinds[:], func(l []found) bool { return len(l) > 0 })
+	if i < 0 || len(kinds[i]) > 1 {
+		return listing{}, true
+	}
+	sections := 0
+	for _, h := range c.heads {
+		if title := headText(c.line(h)); headLevel(c.line(h)) <= 2 && title != "Rules" && !strings.HasPrefix(title, "Response") {
+			sections++
+		}
+	}
+	few := [...]int{fewSections, fewestSections}[i%2]
+	f := kinds[i][0]
+	deep := f.head >= c.doc.BodyLine && c.kinds[f.head] == headLine && headLevel(c.line(f.head)) > 2
+	return f.listing, deep || holdsOne(f.title, "setup", "set up", "install", "tip") || sections > few && !holdsOne(f.title, workWords[:]...)
+}
+
+// workWords are parts of headings below which a list that says what to do is the work of a skill.
+var workWords = [...]string{"flow", "task", "method", "approach", "sequence", "playbook", "runbook", "routine", "working style", "what to do", "directive"}
+
+// rules reports whether a list below a heading holds for all steps: none of it is one.
+func rules(title string) bool {
+	return holdsOne(title, "rules", "constraint", "guideline", "principle", "guardrail", "boundaries", "must not")
+}
+
+// prohibits reports whether more than half of a list with so many entries say what is not to be done.
+func (c *reader) prohibits(l listing, count int) bool {
+	first, n := -1, 0
+	for at := l.first; at <= l.last; at++ {
+		col, text, _ := marker(c.line(at))
+		if first < 0 && text > 0 {
+			first = col
+		}
+		if text == 0 || col > first || c.kinds[at] != textLine {
+			continue
+		}
+		item := strings.TrimLeft(strings.ReplaceAll(c.line(at)[text:], "**", ""), " \t_❌")
+		for _, word := range [...]string{"never", "do not", "don't", "don’t", "avoid", "must not", "no"} {
+			if _, ok := cutWord(item, word); ok {
+				n++
+				break
+			}
+		}
+	}
+	return n*2 > count
+}
+
+// forbids reports whether a list below a heading says what is not to be done: no step is.
+func forbids(title string) bool {
+	return holdsOne(title, "never", "don't", "don’t", "do not", "avoid", "not to", "when not", "anti-pattern", "antipattern", "mistake", "fail", "pitfall", "red flag", "gotcha", "wrong")
+}
+
+// tellsOf reports whether a list below a heading is about the skill rather than what is done: it is taken where there is no other.
+func tellsOf(title string) bool {
+	return holdsOne(title, "when to use", "use case", "limitation", "prerequisite", "requirement", "resources", "references", "related", "troubleshoot", "example", "contents", "capabilities", "best practice",
+		"feature", "output")
+}
+
+func holdsOne(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// firstList finds the first list between two headings.
+func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
+	l.head = head
+	col, inside := 0, false
+	for n := head + 1; n < end; n++ {
+		if c.kinds[n] == codeLine || c.kinds[n] == hiddenLine {
+			if c.kinds[n-1] != c.kinds[n] {
+				inside = l.first > 0 && indentOf(c.line(n)) > col
+			}
+			if inside { // a block of the last item
+				l.last = n
+			}
+			continue
+		}
+		at, text, number := marker(c.line(n))
+		isItem := text > 0 && c.kinds[n] == textLine
+		switch {
+		case l.first == 0 && !isItem:
+			continue
+		case l.first == 0:
+			l.first, ordered, col = n, number, at
+			if first := c.leadIn(head, n); first > 0 {
+				l.first = first
+			}
+		case c.kinds[n] == ruleLine:
+			return l, ordered, count
+		case c.kinds[n] == textLine && !isItem && indentOf(c.line(n)) <= col && c.kinds[n-1] != textLine:
+			if !otherBranch().MatchString(strings.TrimSpace(c.line(n))) {
+				return l, ordered, count // a paragraph behind the list
+			}
+		}
+		if isItem && at <= col {
+			count++
+		}
+		if c.kinds[n] == textLine {
+			l.last = n
+		}
+	}
+	return l, ordered, count
+}

@@ -1,0 +1,141 @@
+package prose_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
+	"github.com/skl-project/skl/spec/tree/prose"
+)
+
+// A list is the steps only where that is sure. Of other texts the tree is one step that does what the text says.
+func TestWhichList(t *testing.T) {
+	const list = "1. Read the log.\n2. Mend it.\n\n"
+	const one = "* Read `references/instructions.md`\n* Do what `references/instructions.md` says, for $ARGUMENTS\n"
+	const steps = "* Read the log.\n* Mend it.\n"
+	more := strings.Repeat("## About\n\nText.\n\n", 5)
+	for _, test := range []struct{ name, body, want string }{
+		{"below steps", "## Steps\n\n1. Red.\n2. Blue.\n\n" + more, "* Red.\n* Blue.\n"},
+		{"below instructions", "## Main instructions\n\n- Red.\n- Blue.\n\n" + more, "* Red.\n* Blue.\n"},
+		{"another form of the word", "## Word processing\n\n1. Red.\n2. Blue.\n\n" + more, one},
+		{"part of a word", "## Preprocessed\n\n1. Red.\n2. Blue.\n\n" + more, one},
+		{"a step among others", "## Step 2: Process it\n\n" + list + more, one},
+		{"two workflows", "## Workflow A\n\n" + list + "## Workflow B\n\n" + list, one},
+		{"two workflows, and the steps", "## Workflow A\n\n1. x\n2. y\n\n## Steps\n\n" + list, steps},
+		{"the only list of orders", "## Demo\n\n" + list + "## Colours\n\n1. Red.\n2. Blue.\n\n", steps},
+		{"no orders", "## Demo\n\n1. Red.\n2. Blue.\n\n", one},
+		{"labels", "## Demo\n\n1. **Log**: read it.\n2. **Fault** — mend it.\n3. Stop.\n\n", "* **Log**: read it.\n* **Fault** — mend it.\n* END\n"},
+		{"two lists of orders", "## Demo\n\n" + list + "## More\n\n" + list, one},
+		{"one of many sections", "## Demo\n\n" + list + more, one},
+		{"one of many sections, of work", "## Flow\n\n" + list + more, steps},
+		{"below a deep heading", "## Demo\n\n### One\n\n" + list, one},
+		{"of a setup", "## Setup\n\n" + list, one},
+		{"with bullets", "## Demo\n\n- Read the log.\n- Mend it.\n\n", steps},
+		{"with bullets, among sections", "## Demo\n\n- Read the log.\n- Mend it.\n\n## A\n\nb\n\n## B\n\nc\n\n", one},
+		{"features", "## Features\n\n- Read the log.\n- Mend it.\n\n", one},
+	} {
+		files := fstest.MapFS{}
+		got, err := prose.ToTree([]byte(head+test.body+"## Rules\n\n- r\n\n## Response: x\n"), "demo", files)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if text := treeIn(string(got.Source)); text != test.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", test.name, text, test.want)
+		}
+	}
+}
+
+// treeIn is what hangs below the label of the tree in src.
+func treeIn(src string) string {
+	_, text, _ := strings.Cut(src, "## Tree\n\n* demo\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	return strings.TrimPrefix(strings.ReplaceAll(strings.TrimRight("\n"+text, "\n")+"\n", "\n  ", "\n"), "\n")
+}
+
+// Headings that are numbered one after the other are the steps if most of them say what to do.
+func TestNumberedHeadings(t *testing.T) {
+	const phases = "* Read it\n  * Open the log.\n  * Wait.\n* Mend it\n  * Write a patch.\n  * Wait.\n* Say so\n  * Send a mail.\n  * Wait.\n"
+	of := func(mark string, titles ...string) (body string) {
+		for i, text := range [...]string{"Open the log.", "Write a patch.", "Send a mail."} {
+			body += mark + " " + titles[i] + "\n\n- " + text + "\n- Wait.\n\n"
+		}
+		return body
+	}
+	for _, test := range []struct{ name, body, want string }{
+		{"orders", of("##", "1. Read it", "2. Mend it", "3. Say so"), phases},
+		{"from nought", of("##", "0) Read it", "1) Mend it", "2) Say so"), phases},
+		{"deeper", "## About\n\n" + of("###", "1. Read it", "2. Mend it", "3. Say so"), phases},
+		{"names", of("##", "1. Colours", "2. Shapes", "3. Sizes"), ""},
+		{"names below steps", "## The sequence\n\n" + of("###", "1. Colours", "2. Shapes", "3. Sizes"), "* Colours\n  * Open the log.\n  * Wait.\n* Shapes\n  * Write a patch.\n  * Wait.\n* Sizes\n  * Send a mail.\n  * Wait.\n"},
+		{"with a gap", of("##", "1. Read it", "3. Mend it", "4. Say so"), ""},
+		{"of rules", "## Principles\n\n" + of("###", "1. Read it", "2. Mend it", "3. Say so"), ""},
+		{"tasks", of("##", "Task 1: Read", "Task 2: Mend", "Task 3: Say"), "* Task 1: Read\n  * Open the log.\n  * Wait.\n* Task 2: Mend\n  * Write a patch.\n  * Wait.\n* Task 3: Say\n  * Send a mail.\n  * Wait.\n"},
+	} {
+		got, err := prose.ToTree([]byte(head+test.body+"## Rules\n\n- r\n\n## Response: x\n"), "demo", fstest.MapFS{})
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		text := treeIn(string(got.Source))
+		if test.want == "" && !strings.Contains(text, "instructions.md") || test.want != "" && text != test.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", test.name, text, test.want)
+		}
+	}
+}
+
+// What a phase holds besides its list moves to a file, which the phase reads and no other.
+func TestPhaseFiles(t *testing.T) {
+	src := head + "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nRun this:\n\n```sh\nmake\n```\n\n### Now\n\n- a\n- b\n\n## Phase 3: End\n\n```\nx\n```\n\n## Rules\n\n- r\n\n## Response: x\n"
+	got, err := prose.ToTree([]byte(src), "demo", fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "* Phase 1: Look\n  * see\n  * say\n* Phase 2: Act\n  * Read `references/phase-2-act.md`\n* Phase 3: End\n  * Read `references/phase-3-end.md`\n"
+	if text := treeIn(string(got.Source)); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	if len(got.Files) != 2 || got.Files[0].Text != "# Phase 2: Act\n\nRun this:\n\n```sh\nmake\n```\n\n### Now\n\n- a\n- b\n" {
+		t.Errorf("%+v", got.Files)
+	}
+}
+
+// The tree of one step has all of the text in one file, is a skill without errors, and says what became of it.
+func TestOneStep(t *testing.T) {
+	body := "# Colours\n\nFor $ARGUMENTS.\n\n## Kinds\n\n- red\n- [blue](blue.md)\n\n```sh\n!`date`\n```\n\n## Response Shapes\n\n```json\n{}\n```\n"
+	for _, nl := range [...]string{"\n", "\r\n"} {
+		files := fstest.MapFS{"references/instructions.md": {Data: []byte("mine")}, "blue.md": {Data: []byte("blue")}}
+		got, err := prose.ToTree([]byte(strings.ReplaceAll(head+body, "\n", nl)), "demo", files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Files) != 2 || got.Files[0].Name != "references/instructions-2.md" || got.Files[1].Name != "references/response-shapes.md" {
+			t.Fatalf("%+v", got.Files)
+		}
+		want := "# Colours\n\nFor $ARGUMENTS.\n\n## Kinds\n\n- red\n- [blue](../blue.md)\n\n```sh\n!`date`\n```\n"
+		if text := got.Files[0].Text; text != strings.ReplaceAll(want, "\n", nl) {
+			t.Errorf("got %q, want %q", text, want)
+		}
+		for _, f := range got.Files {
+			files[f.Name] = &fstest.MapFile{Data: []byte(f.Text)}
+		}
+		files["SKILL.md"] = &fstest.MapFile{Data: got.Source}
+		s, err := tree.Load(files, "demo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range check.Check(s) {
+			if f.Severity == "error" {
+				t.Errorf("%s: %s\n%s", f.Rule, f.Message, got.Source)
+			}
+		}
+		losses := strings.Join(got.Losses, "\n")
+		for _, part := range [...]string{"none is surely the steps", "has $ARGUMENTS, which hosts replace in SKILL.md alone", "has !`, which"} {
+			if !strings.Contains(losses, part) {
+				t.Errorf("no %q in %s", part, losses)
+			}
+		}
+	}
+}
