@@ -6,6 +6,7 @@
 package pkgdoc
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,6 +35,7 @@ var ErrTooLarge = errors.New("it is too large")
 type Package struct {
 	Ecosystem string   `json:"ecosystem"` // r, go, npm or pypi
 	Name      string   `json:"name"`
+	Module    string   `json:"module,omitempty"` // what code imports, where that is not Name: of @types/x it is x
 	Version   string   `json:"version"`
 	Title     string   `json:"title,omitempty"` // one line
 	Text      string   `json:"text,omitempty"`  // a paragraph; Markdown, as all text below
@@ -48,6 +50,9 @@ type Package struct {
 
 	LicenseText string `json:"-"` // of the file that has it; "" if none has
 }
+
+// Imported is what code imports.
+func (p *Package) Imported() string { return cmp.Or(p.Module, p.Name) }
 
 // A Page describes some symbols together: a help topic of R, a package of Go, a module of npm or Python.
 type Page struct {

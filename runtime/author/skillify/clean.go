@@ -71,7 +71,7 @@ func (m *maker) line(text string) string {
 			next = text[i+1]
 		}
 		switch {
-		case c == '$' && (next == '{' || next >= 'A' && next <= 'Z' || next >= 'a' && next <= 'z' || next >= '0' && next <= '9'):
+		case c == '$' && (next == '{' || next >= '0' && next <= '9' || strings.HasPrefix(text[i+1:], "ARGUMENTS")): // a name is one only where arguments says so
 			w.WriteString("$ ")
 		case c == '@' && (i == 0 || text[i-1] == ' ' || text[i-1] == '(') && next != 0 && next != ' ': // in code it is no file
 			w.WriteString("@ ")

@@ -22,3 +22,13 @@ func TestEscapes(t *testing.T) {
 		t.Errorf("SKILL.md is\n%s", text)
 	}
 }
+
+// TestLine: only what an agent expands in SKILL.md is taken apart.
+func TestLine(t *testing.T) {
+	for _, c := range [][2]string{{"z.$brand", "z.$brand"}, {"a $b", "a $b"}, {"$ARGUMENTS", "$ ARGUMENTS"}, {"$ARGUMENTS[0]", "$ ARGUMENTS[0]"}, {"$1", "$ 1"}, {"${HOME}", "$ {HOME}"}, {"costs $", "costs $"},
+		{"see @file", "see @ file"}, {"`@acme/bag`", "`@acme/bag`"}, {"a@b", "a@b"}, {"!`ls`", "! `ls`"}, {"<!-- x", "< !-- x"}} {
+		if got := (&maker{p: queue()}).line(c[0]); got != c[1] {
+			t.Errorf("%q is %q, not %q", c[0], got, c[1])
+		}
+	}
+}

@@ -25,7 +25,12 @@ func (m *maker) loading(tasks []task) string {
 		if clause == "" {
 			return fmt.Sprintf("```sh\nnpm install %s\n```\n\n", name)
 		}
-		return fmt.Sprintf("```ts\nimport %s from \"%s\" // else npm install %s\n```\n\n", m.line(m.clean(clause)), name, name)
+		module := name
+		if m.p.Module != "" {
+			module = m.clean(m.p.Module)
+			name = module + " " + name
+		}
+		return fmt.Sprintf("```ts\nimport %s from \"%s\" // else npm install %s\n```\n\n", m.line(m.clean(clause)), module, name)
 	case "pypi":
 		return fmt.Sprintf("```python\nimport %s  # else pip install %s\n```\n\n", strings.ReplaceAll(name, "-", "_"), name)
 	}
@@ -71,7 +76,7 @@ const standard = "default"
 // npmImport is what stands between import and from: as the README writes it, else the value that is named most. It is "" if nothing is known
 // to be a value: a type that is imported as one is an error where code runs.
 func (m *maker) npmImport() string {
-	at := slices.IndexFunc(m.p.Pages, func(p pkgdoc.Page) bool { return p.ID == m.p.Name })
+	at := slices.IndexFunc(m.p.Pages, func(p pkgdoc.Page) bool { return p.ID == m.p.Imported() })
 	if at < 0 {
 		return ""
 	}
@@ -104,7 +109,7 @@ func (m *maker) npmImport() string {
 	}
 	switch {
 	case best == standard:
-		return m.local(m.p.Name)
+		return m.local(m.p.Imported())
 	case best != "":
 		return "{ " + best + " }"
 	}
@@ -132,14 +137,14 @@ func (m *maker) clauses() []clause {
 	}
 	m.imports = []clause{}
 	for i := range m.p.Guides {
-		text := m.p.Guides[i].Text
+		text, name := m.p.Guides[i].Text, m.p.Imported()
 		for at := 0; len(m.imports) < maxClauses; {
-			n := strings.Index(text[at:], m.p.Name)
+			n := strings.Index(text[at:], name)
 			if n < 0 {
 				break
 			}
-			at += n + len(m.p.Name)
-			if c := clauseBefore(text[max(0, at-len(m.p.Name)-maxClause):at-len(m.p.Name)], text[at:min(at+1, len(text))]); c != (clause{}) {
+			at += n + len(name)
+			if c := clauseBefore(text[max(0, at-len(name)-maxClause):at-len(name)], text[at:min(at+1, len(text))]); c != (clause{}) {
 				m.imports = append(m.imports, c)
 			}
 		}
@@ -215,12 +220,15 @@ func clauseOf(text string) (c clause) {
 
 // local is the name that code gives the default export of a module: the one that the guides give it, else the module's own.
 func (m *maker) local(module string) string {
-	if module == m.p.Name {
+	if module == m.p.Imported() {
 		for _, c := range m.clauses() {
 			if c.standard != "" {
 				return c.standard
 			}
 		}
+	}
+	if name := m.ownName(module); name != "" {
+		return name
 	}
 	var w strings.Builder
 	upper := false
@@ -255,5 +263,67 @@ func (m *maker) shown(page string, s pkgdoc.Symbol) string {
 	if rest, ok := strings.CutPrefix(s.Name, standard); ok && m.p.Ecosystem == "npm" && (rest == "" || rest[0] == '.') {
 		return m.local(page) + rest
 	}
+	if owner, rest, ok := strings.Cut(s.Name, "."); ok && m.p.Ecosystem == "npm" {
+		if of := m.instance(page, owner); of != "" {
+			return of + "." + rest
+		}
+	}
 	return s.Name
+}
+
+// constant is a signature of a value of a named type, and the name that the package itself gives it.
+var constant = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:declare )?(?:const|let|var) ([\pL_$][\pL\pN_$]*): (?:[\pL_$][\pL\pN_$]*\.)*([\pL_$][\pL\pN_$]*);?$`)
+})
+
+// ownName is the name that a package gives the value which a module exports by default, "" if it gives none that says anything.
+func (m *maker) ownName(module string) string {
+	if m.own == nil {
+		m.values()
+	}
+	return m.own[module]
+}
+
+// instance is the value of an interface whose methods code calls on it, as lodash's _ is of LoDashStatic; "" if there is none, or more than one.
+func (m *maker) instance(page, owner string) string {
+	if m.own == nil {
+		m.values()
+	}
+	switch of := m.of[page+"#"+owner]; of {
+	case standard:
+		return m.local(page)
+	default:
+		return of
+	}
+}
+
+// values fills own and of.
+func (m *maker) values() {
+	m.own, m.of = map[string]string{}, map[string]string{}
+	for i := range m.p.Pages {
+		p := &m.p.Pages[i]
+		interfaces := map[string]bool{}
+		for _, s := range p.Symbols {
+			interfaces[s.Name] = s.Kind == pkgdoc.Interface
+		}
+		several := map[string]bool{}
+		for _, s := range p.Symbols {
+			match := constant().FindStringSubmatch(s.Signature)
+			if match == nil || s.Kind != pkgdoc.Constant && s.Kind != pkgdoc.Variable {
+				continue
+			}
+			if s.Name == standard && !reserved(match[1]) && !strings.HasPrefix(match[1], "_default") {
+				m.own[p.ID] = match[1]
+			}
+			key := p.ID + "#" + match[2]
+			switch {
+			case !interfaces[match[2]] || several[key]:
+			case m.of[key] != "":
+				several[key] = true
+				delete(m.of, key)
+			default:
+				m.of[key] = s.Name
+			}
+		}
+	}
 }

@@ -82,3 +82,33 @@ func TestImportLinear(t *testing.T) {
 		}
 	}
 }
+
+// Methods of an interface are called on the value of the package that is of it. What is for @types/x is imported from x.
+func TestInstance(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		symbols []pkgdoc.Symbol
+		want    []string
+	}{
+		{"the default", []pkgdoc.Symbol{{Name: "default", Kind: pkgdoc.Constant, Signature: "const _: _.Static"}}, []string{`import _ from "@acme/bag" // else npm install @acme/bag @types/acme__bag`, "`_.fill`"}},
+		{"a name", []pkgdoc.Symbol{{Name: "bag", Kind: pkgdoc.Constant, Signature: "const bag: Static"}}, []string{`import { bag } from "@acme/bag"`, "`bag.fill`"}},
+		{"two", []pkgdoc.Symbol{{Name: "a", Kind: pkgdoc.Constant, Signature: "const a: Static"}, {Name: "b", Kind: pkgdoc.Constant, Signature: "const b: Static"}}, []string{"`Static.fill`"}},
+		{"three", []pkgdoc.Symbol{{Name: "a", Kind: pkgdoc.Constant, Signature: "const a: Static"}, {Name: "b", Kind: pkgdoc.Constant, Signature: "const b: Static"},
+			{Name: "c", Kind: pkgdoc.Constant, Signature: "const c: Static"}}, []string{"`Static.fill`"}},
+		{"a list of them", []pkgdoc.Symbol{{Name: "a", Kind: pkgdoc.Constant, Signature: "const a: Static[]"}}, []string{"`Static.fill`"}},
+		{"made by a compiler", []pkgdoc.Symbol{{Name: "default", Kind: pkgdoc.Constant, Signature: "const _default: Static"}}, []string{`import bag from "@acme/bag"`, "`bag.fill`"}},
+	} {
+		symbols := append(c.symbols, pkgdoc.Symbol{Name: "Static", Kind: pkgdoc.Interface, Signature: "interface Static {}"},
+			pkgdoc.Symbol{Name: "Static.fill", Kind: pkgdoc.Method, Signature: "fill(): void", Text: "Fills it."})
+		for i := range symbols {
+			symbols[i].ID = "@acme/bag#" + symbols[i].Name
+		}
+		p := &pkgdoc.Package{Ecosystem: "npm", Name: "@types/acme__bag", Module: "@acme/bag", Version: "1.0.0", Title: "Does it", Pages: []pkgdoc.Page{{ID: "@acme/bag", Title: "Does it", Symbols: symbols}}}
+		text := string(mustMake(t, p).File("SKILL.md"))
+		for _, want := range append(c.want, "code uses the package @acme/bag", "# `@types/acme__bag` 1.0.0") {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %s in\n%s", c.name, want, text)
+			}
+		}
+	}
+}

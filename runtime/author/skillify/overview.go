@@ -104,7 +104,7 @@ func (m *maker) tasks() (out []task) {
 func (m *maker) perSymbol(p *pkgdoc.Page, symbols []pkgdoc.Symbol) (out []task) {
 	for _, s := range symbols {
 		what := firstSentence(s.Text)
-		if s.Name == standard && p.ID == m.p.Name && value(s) {
+		if s.Name == standard && p.ID == m.p.Imported() && value(s) {
 			out = append(out, task{cmp.Or(what, p.Title), p, []pkgdoc.Symbol{s}, m.mentions[s.ID]})
 			continue
 		}
@@ -199,12 +199,15 @@ func (m *maker) frontmatter(tasks []task) string {
 
 // description says what the package is for and by which names code uses it, in at most 300 characters.
 func (m *maker) description(tasks []task) string {
-	title := m.line(plain(cmp.Or(m.p.Title, firstSentence(m.p.Text), m.p.Name)))
+	title := m.clean(m.p.Name) // which names no file
+	if text := cmp.Or(m.p.Title, firstSentence(m.p.Text)); text != "" && text != m.p.Name {
+		title = m.line(plain(text))
+	}
 	if words := strings.SplitN(title, " ", 3); len(words) == 3 && words[0] == "Package" && m.p.Ecosystem == "go" { // as every comment of a Go package begins
 		title = upperFirst(words[2])
 	}
 	title = short(strings.TrimSuffix(title, "."), 110)
-	out := fmt.Sprintf("%s. Use when %s code uses the package %s", title, map[string]string{"r": "R", "go": "Go", "npm": "JavaScript or TypeScript", "pypi": "Python"}[m.p.Ecosystem], m.clean(m.p.Name))
+	out := fmt.Sprintf("%s. Use when %s code uses the package %s", title, map[string]string{"r": "R", "go": "Go", "npm": "JavaScript or TypeScript", "pypi": "Python"}[m.p.Ecosystem], m.clean(m.p.Imported()))
 	sep := ": "
 	var seen []string
 	for _, t := range tasks {

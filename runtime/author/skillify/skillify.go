@@ -167,6 +167,7 @@ type maker struct {
 
 	describes map[string][]string // pages by the ids of themselves and their symbols; made when it is asked for
 	imports   []clause            // that guides write; made when it is asked for
+	own, of   map[string]string   // see values; made when it is asked for
 	hidden    int
 	largest   int
 }

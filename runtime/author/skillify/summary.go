@@ -138,7 +138,7 @@ func (s *Sentence) check(ids, names map[string]bool) error {
 
 // known are the ids that a sentence can cite, and the names that it can have as code.
 func known(p *pkgdoc.Package) (ids, names map[string]bool) {
-	ids, names = map[string]bool{}, map[string]bool{p.Name: true}
+	ids, names = map[string]bool{}, map[string]bool{p.Name: true, p.Imported(): true}
 	for i := range p.Guides {
 		ids[p.Guides[i].ID] = true
 	}

@@ -2,8 +2,10 @@ package npmpkg
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/skl-project/skl/spec/bundle"
@@ -115,5 +117,34 @@ func TestRequire(t *testing.T) {
 	m["package.json"] = bundle.MemoryFile{Data: []byte(`{"name":"p","version":"1.0.0","exports":{"import":{"types":"./a.d.mts"},"require":{"types":"./a.d.cts"}}}`)}
 	if got := strings.Join(ids(t, m), " "); got != "p#f p#g a.d.cts: only require has g" {
 		t.Error(got)
+	}
+}
+
+// A package of declarations describes the module that it is for, also where it declares that by name.
+func TestTypes(t *testing.T) {
+	for _, test := range []struct{ name, module string }{{"@types/bag", "bag"}, {"@types/acme__bag", "@acme/bag"}, {"bag", ""}, {"@acme/types", ""}} {
+		files := fstest.MapFS{"package.json": {Data: []byte(`{"name":"` + test.name + `","version":"1.0.0","types":"index.d.ts"}`)},
+			"index.d.ts": {Data: []byte("export declare function fill(): void;\n")},
+			"more.d.ts":  {Data: []byte("declare module \"" + test.module + "\" { function empty(): void }\n")}}
+		if test.module != "" {
+			files["index.d.ts"].Data = append([]byte("/// <reference path=\"more.d.ts\" />\n"), files["index.d.ts"].Data...)
+		}
+		p, err := Read(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{test.name + "#fill"}
+		if test.module != "" {
+			want = []string{test.module + "#empty", test.module + "#fill"}
+		}
+		var ids []string
+		for _, page := range p.Pages {
+			for _, s := range page.Symbols {
+				ids = append(ids, s.ID)
+			}
+		}
+		if p.Module != test.module || !slices.Equal(ids, want) {
+			t.Errorf("%s: module %q, %q", test.name, p.Module, ids)
+		}
 	}
 }

@@ -40,12 +40,13 @@ func Read(fsys fs.FS) (*pkgdoc.Package, error) {
 	if m.Name == "" || m.Version == "" {
 		return nil, fmt.Errorf("package.json: it says no name or no version: %w", ErrNoPackage)
 	}
-	r.p = pkgdoc.Package{Ecosystem: "npm", Name: m.Name, Version: m.Version, Title: strings.TrimSuffix(strings.Join(strings.Fields(m.Description), " "), "."),
+	r.p = pkgdoc.Package{Ecosystem: "npm", Name: m.Name, Module: typedModule(m.Name), Version: m.Version, Title: strings.TrimSuffix(strings.Join(strings.Fields(m.Description), " "), "."),
 		License: m.license(), URLs: m.urls(), Pages: []pkgdoc.Page{}, Guides: []pkgdoc.Guide{}}
 	r.p.Text = strings.Join(strings.Fields(m.Description), " ")
 	entries := r.entries(&m)
 	if len(entries) == 0 {
-		r.p.Lacks("package.json", "What its modules export is not described here.", "it leads to no declaration file: what its modules export is not known")
+		r.p.Lacks("package.json", "What its modules export is not described here.", "it leads to no declaration file: what its modules export is not known, unless there is a package @types/%s",
+			strings.ReplaceAll(strings.TrimPrefix(m.Name, "@"), "/", "__"))
 	}
 	if err := r.load(entries); err != nil {
 		return nil, err
@@ -64,6 +65,18 @@ func Read(fsys fs.FS) (*pkgdoc.Package, error) {
 		return nil, err
 	}
 	return &r.p, nil
+}
+
+// typedModule is the module that a package of declarations alone is for: x of @types/x, @a/b of @types/a__b, "" of any other package.
+func typedModule(name string) string {
+	of, ok := strings.CutPrefix(name, "@types/")
+	if !ok {
+		return ""
+	}
+	if scope, rest, scoped := strings.Cut(of, "__"); scoped {
+		return "@" + scope + "/" + rest
+	}
+	return of
 }
 
 // A manifest is what package.json says.
@@ -125,13 +138,13 @@ func (r *reader) required(file string, list []public) ([]public, error) {
 // entries are those that package.json names, sorted, the package's own first.
 func (r *reader) entries(m *manifest) (out []entry) {
 	add := func(key, file string) {
-		if file = r.declarations(file); file != "" && !slices.ContainsFunc(out, func(e entry) bool { return e.name == path.Join(m.Name, key) }) {
-			out = append(out, entry{path.Join(m.Name, key), file})
+		if file = r.declarations(file); file != "" && !slices.ContainsFunc(out, func(e entry) bool { return e.name == path.Join(r.p.Imported(), key) }) {
+			out = append(out, entry{path.Join(r.p.Imported(), key), file})
 		}
 	}
 	require := func(key string, raw json.RawMessage) {
 		if file := r.declarations(typesOf(raw, 0, requires)); file != "" {
-			r.require[path.Join(m.Name, key)] = file
+			r.require[path.Join(r.p.Imported(), key)] = file
 		}
 	}
 	var keys map[string]json.RawMessage
@@ -143,7 +156,7 @@ func (r *reader) entries(m *manifest) (out []entry) {
 			}
 			dots = true
 			if strings.Contains(key, "*") {
-				r.p.Lacks("package.json", "Modules of the pattern "+path.Join(m.Name, key)+" are not described here.", "modules of the pattern %s are not listed", key)
+				r.p.Lacks("package.json", "Modules of the pattern "+pkgdoc.Code(path.Join(r.p.Imported(), key))+" are not described here.", "modules of the pattern %s are not listed", key)
 				continue
 			}
 			add(key, typesOf(keys[key], 0, imports))
@@ -403,7 +416,7 @@ func (r *reader) stars(file string, m *module, seen map[string]bool) (out []publ
 		}
 		to := r.beside(file, e.of.module)
 		if to == "" {
-			r.p.Lacks(m.file, "Exports that come from "+e.of.module+" are not described here.", "what it exports of %s is not listed", e.of.module)
+			r.p.Lacks(m.file, "Exports that come from "+pkgdoc.Code(e.of.module)+" are not described here.", "what it exports of %s is not listed", e.of.module)
 			continue
 		}
 		more, err := r.exports(to, seen)
