@@ -201,20 +201,34 @@ var qualified = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // parts calls do for each part of the texts, with the line that it begins at, and whether a person wrote it.
 func (x *Index) parts(ours map[string][]byte, do func(name string, line int, p *part, edited bool)) {
-	for _, name := range slices.Sorted(maps.Keys(ours)) {
-		made, known := x.Files[name]
-		if !strings.HasSuffix(name, ".md") || known && name != skill.FileName && made == sums(name, string(ours[name])) {
+	pages := pagesOf(union(x.Files, nil), union(ours, nil))
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		names := pages[page]
+		list := cutPage(names, ours)
+		if !strings.HasSuffix(page, ".md") || page != skill.FileName && x.same(names, ours, list) {
 			continue
 		}
-		before := x.made(name, nil)
-		line := 1
-		list := parts(name, unix(string(ours[name])))
+		before := x.made(names, nil)
+		line := map[string]int{}
 		for i := range list {
-			p := &list[i]
-			do(name, line, p, before.sum[short16(p.key)[:8]] != p.sum())
-			line += strings.Count(p.text, "\n")
+			edited := before.sum[short16(list[i].key)[:8]] != list[i].sum()
+			for _, p := range list[i].pieces() {
+				do(p.file, line[p.file]+1, &p, edited)
+				line[p.file] += strings.Count(p.text, "\n")
+			}
 		}
 	}
+}
+
+// same reports whether the files of a page are what was made.
+func (x *Index) same(names []string, files map[string][]byte, list []part) bool {
+	for name, sum := range sums(names, list) {
+		_, there := files[name]
+		if was, known := x.Files[name]; there != known || was != sum {
+			return false
+		}
+	}
+	return true
 }
 
 // named are the symbols that a text names in code.
@@ -301,7 +315,9 @@ func Key(values map[string]string) string {
 
 // Derived is SKILL.md with a stamp that says that a person edited it.
 func Derived(src []byte) []byte {
-	list, rest := front(unix(string(src)))
+	c := &cutter{count: map[string]int{}}
+	rest := c.front(unix(string(src)))
+	list := c.out
 	if list == nil {
 		return src
 	}

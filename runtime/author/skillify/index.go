@@ -54,9 +54,11 @@ func (m *maker) index() error {
 		}
 	}
 	slices.SortFunc(out.Symbols, func(a, b Symbol) int { return strings.Compare(a.ID, b.ID) })
+	files := map[string][]byte{}
 	for _, f := range m.files {
-		out.Files[f.Path] = sums(f.Path, string(f.Data))
+		files[f.Path] = f.Data
 	}
+	out.Files = allSums(files)
 	text, err := out.text()
 	if err != nil {
 		return err
@@ -88,13 +90,26 @@ func encoded(x *Index) (string, error) {
 	return visible(w.String()), nil
 }
 
-// sums are those of the parts of a file.
-func sums(name, text string) string {
-	var out []string
-	for _, p := range parts(name, unix(text)) {
-		out = append(out, p.sum())
+// sums are those of the parts of a page, for each of its files, and "" where these are not there.
+func sums(names []string, parts []part) map[string]string {
+	list := map[string][]string{}
+	for i := range parts {
+		list[parts[i].file] = append(list[parts[i].file], parts[i].sum())
 	}
-	return strings.Join(out, " ")
+	out := map[string]string{}
+	for _, name := range names {
+		out[name] = strings.Join(list[name], " ")
+	}
+	return out
+}
+
+// allSums are those of files.
+func allSums(files map[string][]byte) map[string]string {
+	out := map[string]string{}
+	for _, names := range pagesOf(union(files, files)) {
+		maps.Copy(out, sums(names, cutPage(names, files)))
+	}
+	return out
 }
 
 // ReadIndex reads an index. One that a person or a program changed since is an error with code index_unreadable.

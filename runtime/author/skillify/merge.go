@@ -36,36 +36,9 @@ func (p Place) String() string {
 
 // Edited lists what a person changed of what was made. Files that are no part of it are not compared.
 func (x *Index) Edited(ours map[string][]byte) (out []Place) {
-	for _, name := range slices.Sorted(maps.Keys(x.Files)) {
-		data, there := ours[name]
-		if !there {
-			out = append(out, Place{name, "", "deleted"})
-			continue
-		}
-		if x.Files[name] == sums(name, string(data)) {
-			continue
-		}
-		made := x.made(name, nil)
-		here := map[string]bool{}
-		n := len(out)
-		for _, p := range parts(name, unix(string(data))) {
-			here[short16(p.key)[:8]] = true
-			switch was, ok := made.sum[short16(p.key)[:8]]; {
-			case !ok:
-				out = append(out, Place{name, p.title(), "added"})
-			case was != p.sum():
-				out = append(out, Place{name, p.title(), "edited"})
-			}
-		}
-		for _, key := range made.keys {
-			if !here[key] {
-				out = append(out, Place{name, "", "section_deleted"}) // only its sum is known
-				break
-			}
-		}
-		if len(out) == n { // another order
-			out = append(out, Place{name, "", "order"})
-		}
+	pages := pagesOf(union(x.Files, nil), union(ours, nil))
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		out = append(out, x.editedPage(pages[page], ours)...)
 	}
 	if data, ok := ours[IndexName]; !ok {
 		out = append(out, Place{IndexName, "", "deleted"})
@@ -75,31 +48,73 @@ func (x *Index) Edited(ours map[string][]byte) (out []Place) {
 	return out
 }
 
-// A madeFile is a file of a base: the sums of its parts by their hashed keys, and their texts where these are known.
-type madeFile struct {
+// editedPage is Edited of one page. A file of a person in its row is none of it.
+func (x *Index) editedPage(names []string, ours map[string][]byte) (out []Place) {
+	gone := false
+	for _, name := range names {
+		if _, there := ours[name]; !there {
+			gone = true
+			out = append(out, Place{name, "", "deleted"})
+		}
+	}
+	list := cutPage(names, ours)
+	if gone && len(list) == 0 || x.same(names, ours, list) {
+		return out
+	}
+	made := x.made(names, nil)
+	here := map[string]bool{}
+	n := len(out)
+	for i := range list {
+		p := &list[i]
+		if _, known := x.Files[p.file]; !known {
+			continue
+		}
+		here[short16(p.key)[:8]] = true
+		switch was, ok := made.sum[short16(p.key)[:8]]; {
+		case !ok:
+			out = append(out, Place{p.file, p.title(), "added"})
+		case was != p.sum():
+			out = append(out, Place{p.file, p.title(), "edited"})
+		}
+	}
+	for _, name := range names {
+		if _, there := ours[name]; there && slices.ContainsFunc(strings.Fields(x.Files[name]), func(sum string) bool { return !here[sum[:min(8, len(sum))]] }) {
+			out = append(out, Place{name, "", "section_deleted"}) // only its sum is known
+		}
+	}
+	if _, known := x.Files[names[0]]; len(out) == n && known { // another order
+		out = append(out, Place{names[0], "", "order"})
+	}
+	return out
+}
+
+// A madePage is a page of a base: the sums of its parts by their hashed keys, and their texts where these are known.
+type madePage struct {
 	keys  []string
 	sum   map[string]string
 	text  map[string]string
 	known bool
 }
 
-func (x *Index) made(name string, files map[string][]byte) *madeFile {
-	m := &madeFile{nil, map[string]string{}, map[string]string{}, false}
-	if data, ok := files[name]; ok {
+func (x *Index) made(names []string, files map[string][]byte) *madePage {
+	m := &madePage{nil, map[string]string{}, map[string]string{}, false}
+	if _, ok := files[names[0]]; ok {
 		m.known = true
-		for _, p := range parts(name, unix(string(data))) {
+		for _, p := range cutPage(names, files) {
 			m.add(p.sum())
 			m.text[short16(p.key)[:8]] = p.text
 		}
 		return m
 	}
-	for _, sum := range strings.Fields(x.Files[name]) {
-		m.add(sum)
+	for _, name := range names {
+		for _, sum := range strings.Fields(x.Files[name]) {
+			m.add(sum)
+		}
 	}
 	return m
 }
 
-func (m *madeFile) add(sum string) {
+func (m *madePage) add(sum string) {
 	key := sum[:min(8, len(sum))]
 	m.keys = append(m.keys, key)
 	m.sum[key] = sum
@@ -111,14 +126,9 @@ func (m *madeFile) add(sum string) {
 // a person is lost: it is in Files, in a conflict if need be.
 func MergeWith(base *Base, ours, theirs map[string][]byte, to, mark string) *Merge {
 	m := &merger{base: base, to: to + " " + mark, mark: mark, out: &Merge{Files: map[string][]byte{}}}
-	names := map[string]bool{}
-	for _, set := range []map[string][]byte{ours, theirs} {
-		for name := range set {
-			names[name] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		m.file(name, ours, theirs)
+	pages := pagesOf(union(ours, theirs), union(base.Index.Files, nil))
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		m.page(pages[page], ours, theirs)
 	}
 	return m.out
 }
@@ -138,41 +148,70 @@ func (m *merger) conflict(file, section, what string) {
 	m.out.Conflicts = append(m.out.Conflicts, Place{file, section, what})
 }
 
-func (m *merger) file(name string, ours, theirs map[string][]byte) {
-	mine, inOurs := ours[name]
-	new, inTheirs := theirs[name]
-	was, inBase := m.base.Index.Files[name]
-	if name == IndexName { // of no person
-		if inTheirs {
-			m.out.Files[name] = new
-		}
-		return
-	}
-	same := func(data []byte) bool { return sums(name, string(data)) == was }
-	switch {
-	case !inBase && !inTheirs: // a person's
-		m.out.Files[name] = mine
-	case !inOurs && !inBase:
-		m.out.Files[name] = new
-	case !inOurs: // a person took it away
-		if inTheirs {
-			m.keep(name, "", "deleted")
-		}
-	case !inTheirs && same(mine):
-	case !inTheirs:
-		m.conflict(name, "", "package_removed")
-		m.out.Files[name] = []byte(marked(string(mine), nil, "", m.to, m.mark))
-	case inBase && same(mine):
-		m.out.Files[name] = ended(new, mine)
-	case inBase && same(new): // the package did not change it
-		m.out.Files[name] = mine
-		for _, p := range m.base.Index.Edited(map[string][]byte{name: mine}) {
-			if p.File == name {
-				m.out.Kept = append(m.out.Kept, p)
+// page merges the files of a page.
+func (m *merger) page(names []string, ours, theirs map[string][]byte) {
+	in := func(set map[string][]byte) (n int) {
+		for _, name := range names {
+			if _, ok := set[name]; ok {
+				n++
 			}
 		}
+		return n
+	}
+	mine, new := cutPage(names, ours), cutPage(names, theirs)
+	switch unedited := m.base.Index.same(names, ours, mine); {
+	case names[0] == IndexName: // of no person
+		m.take(names, theirs, nil)
+	case in(ours) == 0 && !slices.ContainsFunc(names, m.wasMade), unedited && in(theirs) > 0:
+		m.take(names, theirs, ours)
+	case unedited && slices.ContainsFunc(names, m.wasMade): // it goes with what it describes
+	case in(ours) == 0: // a person took it away
+		for _, name := range names {
+			if _, ok := theirs[name]; ok {
+				m.keep(name, "", "deleted")
+			}
+		}
+	case in(theirs) == 0:
+		sum := sums(names, mine)
+		for _, name := range names {
+			if !m.wasMade(name) || sum[name] != m.base.Index.Files[name] {
+				m.withoutNew(name, ours)
+			}
+		}
+	case slices.ContainsFunc(names, m.wasMade) && m.base.Index.same(names, theirs, new): // the package did not change it
+		m.take(names, ours, nil)
+		m.out.Kept = append(m.out.Kept, m.base.Index.editedPage(names, ours)...)
 	default:
-		m.out.Files[name] = ended([]byte(m.sections(name, unix(string(mine)), unix(string(new)))), mine)
+		for name, text := range m.sections(names, mine, new, ours) {
+			m.out.Files[name] = ended([]byte(text), ours[names[0]])
+		}
+	}
+}
+
+func (m *merger) wasMade(name string) bool {
+	_, ok := m.base.Index.Files[name]
+	return ok
+}
+
+// take takes the files of one side, with the line ends of another one.
+func (m *merger) take(names []string, from, ends map[string][]byte) {
+	for _, name := range names {
+		if data, ok := from[name]; ok {
+			m.out.Files[name] = ended(data, ends[name])
+		}
+	}
+}
+
+// withoutNew merges a file of a page that the package does not have any more.
+func (m *merger) withoutNew(name string, ours map[string][]byte) {
+	mine, ok := ours[name]
+	switch {
+	case !ok:
+	case m.wasMade(name):
+		m.conflict(name, "", "package_removed")
+		m.out.Files[name] = []byte(marked(string(mine), nil, "", m.to, m.mark))
+	default: // a person's
+		m.out.Files[name] = mine
 	}
 }
 
@@ -184,32 +223,46 @@ func ended(text, mine []byte) []byte {
 	return text
 }
 
-// sections merges a file that both changed, or both added.
-func (m *merger) sections(name, mine, new string) string {
-	ours, theirs := parts(name, mine), parts(name, new)
-	made := m.base.Index.made(name, m.base.Files)
+// sections merges a page that both changed, or both added, and gives the text of each of its files: where a part begins and goes on is where
+// it does so in the new version, and what only a person has stands behind what it followed.
+func (m *merger) sections(names []string, ours, theirs []part, files map[string][]byte) map[string]string {
+	made := m.base.Index.made(names, m.base.Files)
 	o, t := byKey(ours), byKey(theirs)
-	text := map[string]string{} // of the parts that stay, by key
-	for i := range theirs {
-		p := &theirs[i]
-		if s, stays := m.part(name, o[p.key], p, made); stays {
-			text[p.key] = s
-		}
-	}
-	for i := range ours {
-		p := &ours[i]
-		if t[p.key] != nil {
-			continue
-		}
-		if s, stays := m.part(name, p, nil, made); stays {
-			text[p.key] = s
-		}
-	}
 	order, own := woven(ours, theirs, made)
 	if own {
-		m.keep(name, "", "order")
+		m.keep(names[0], "", "order")
 	}
-	return joined(order, text, ours, theirs)
+	var out []part
+	deleted := map[string]bool{}
+	file := theirs[0].file
+	for _, key := range order {
+		mine, new := o[key], t[key]
+		switch {
+		case new != nil:
+			file = new.file
+		case !m.wasMade(mine.file): // a file of the person
+			file = mine.file
+		}
+		if _, there := files[file]; mine == nil && !there && m.wasMade(file) { // with the file that a person took away
+			if !deleted[file] && made.sum[short16(key)[:8]] != "" {
+				deleted[file] = true
+				m.keep(file, "", "deleted")
+			}
+			if made.sum[short16(key)[:8]] != "" || strings.HasPrefix(key, generated) {
+				continue
+			}
+		}
+		text, stays := m.part(file, mine, new, made)
+		if !stays {
+			continue
+		}
+		p := part{key: key, text: text, file: file}
+		if new != nil && text == new.text {
+			p.cuts = new.cuts
+		}
+		out = append(out, p.pieces()...)
+	}
+	return joined(out, ours, theirs)
 }
 
 func byKey(list []part) map[string]*part {
@@ -221,7 +274,7 @@ func byKey(list []part) map[string]*part {
 }
 
 // part merges one part; mine or new is nil where a side has none.
-func (m *merger) part(file string, mine, new *part, made *madeFile) (text string, stays bool) {
+func (m *merger) part(file string, mine, new *part, made *madePage) (text string, stays bool) {
 	p := mine
 	if p == nil {
 		p = new
@@ -249,10 +302,10 @@ func (m *merger) part(file string, mine, new *part, made *madeFile) (text string
 }
 
 // both merges a part that both sides changed.
-func (m *merger) both(file string, mine, new *part, made *madeFile, inBase bool) (string, bool) {
+func (m *merger) both(file string, mine, new *part, made *madePage, inBase bool) (string, bool) {
 	key := short16(mine.key)[:8]
 	regions, bare := kept(mine.text)
-	without := part{mine.key, bare}
+	without := part{key: mine.key, text: bare}
 	unedited := inBase && len(regions) > 0 && without.sum() == made.sum[key]
 	if new == nil {
 		if unedited { // only the regions are a person's
@@ -282,7 +335,7 @@ func (m *merger) both(file string, mine, new *part, made *madeFile, inBase bool)
 
 // woven is the order of the parts of both: that of the package, unless a person has their own of the parts that were made. What only one side
 // has stands behind what it follows there.
-func woven(ours, theirs []part, made *madeFile) (out []string, own bool) {
+func woven(ours, theirs []part, made *madePage) (out []string, own bool) {
 	o, t := byKey(ours), byKey(theirs)
 	var mine, was []string
 	for i := range ours {
@@ -319,22 +372,22 @@ func woven(ours, theirs []part, made *madeFile) (out []string, own bool) {
 	return out, own
 }
 
-// joined are the parts that stay, in order. Parts that stood behind one another on neither side have an empty line between them.
-func joined(order []string, text map[string]string, sides ...[]part) string {
+// joined are the files of parts, in their order. Parts that stood behind one another on neither side have an empty line between them.
+func joined(list []part, sides ...[]part) map[string]string {
 	next := map[[2]string]bool{}
 	for _, side := range sides {
 		for i := 1; i < len(side); i++ {
 			next[[2]string{side[i-1].key, side[i].key}] = true
 		}
 	}
-	var w strings.Builder
-	last, begun := "", false
-	for _, key := range order {
-		s, ok := text[key]
-		if !ok {
-			continue
+	files, last := map[string]*strings.Builder{}, map[string]string{}
+	for _, p := range list {
+		w, begun := files[p.file]
+		if !begun {
+			w = &strings.Builder{}
+			files[p.file] = w
 		}
-		if begun && w.Len() > 0 && !frontKey(key) && !next[[2]string{last, key}] {
+		if begun && w.Len() > 0 && !frontKey(p.key) && !next[[2]string{last[p.file], p.key}] && last[p.file] != p.key {
 			for written := w.String(); !strings.HasSuffix(written, "\n\n"); written = w.String() {
 				w.WriteByte('\n')
 			}
@@ -342,10 +395,14 @@ func joined(order []string, text map[string]string, sides ...[]part) string {
 		if written := w.String(); written != "" && !strings.HasSuffix(written, "\n") { // the last part of a text may end without one
 			w.WriteByte('\n')
 		}
-		w.WriteString(s)
-		last, begun = key, true
+		w.WriteString(p.text)
+		last[p.file] = p.key
 	}
-	return w.String()
+	out := map[string]string{}
+	for name, w := range files {
+		out[name] = w.String()
+	}
+	return out
 }
 
 // marked is text that both sides changed, with markers as git has them; base is nil where it is not known.

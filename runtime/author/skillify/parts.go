@@ -14,8 +14,16 @@ import (
 // A part is a piece of a file that is kept or replaced as a whole: a key of the frontmatter, or a heading with what is below it up to
 // the next one. The parts of a file are all of its text, in order. A file that is not Markdown is one part.
 type part struct {
-	key  string // unique in the file, and the same in the file of another version of the package
+	key  string // unique in the page, and the same on that of another version of the package
 	text string
+	file string // the one that it begins in
+	cuts []cutAt
+}
+
+// A cutAt is where a part goes on in another file of its page.
+type cutAt struct {
+	offset int
+	file   string
 }
 
 // title is the heading of the part for people; of a key of the frontmatter, the key.
@@ -53,32 +61,168 @@ func short16(s string) string {
 	return hex.EncodeToString(h[:8])
 }
 
-// parts cuts a file. Its text has the line ends of [unix].
+// A cutter cuts the files of a page into parts, one after the other.
+type cutter struct {
+	out   []part
+	count map[string]int
+	file  string
+}
+
+// parts cuts the one file of a page.
 func parts(name, text string) []part {
-	if path.Ext(name) != ".md" {
-		return []part{{"", text}}
+	c := &cutter{count: map[string]int{}}
+	c.cut(name, text, "")
+	return c.out
+}
+
+// cut cuts the next file of a page, whose text has the line ends of [unix]. next is the file that the page goes on in, "" if there is none.
+func (c *cutter) cut(name, text, next string) {
+	c.file = name
+	switch {
+	case path.Ext(name) != ".md":
+		c.add("", text)
+		return
+	case name == skill.FileName:
+		text = c.front(text)
 	}
-	var out []part
-	if name == skill.FileName {
-		out, text = front(text)
+	tail := ""
+	if rest, ok := strings.CutSuffix(text, "\n\n"+goesOn(next)); ok && next != "" {
+		text, tail = rest+"\n\n", goesOn(next)
 	}
-	return append(out, sections(text)...)
+	var below [7]string
+	title := true
+	if len(c.out) > 0 {
+		if line, rest, ok := strings.Cut(text, "\n\n"); ok && strings.HasPrefix(line, "Part ") && !strings.Contains(line, "\n") {
+			c.add(generated+"head "+name, text[:len(text)-len(rest)])
+			below, title = belowIn(line), false
+			text = c.more(rest)
+		}
+	}
+	c.sections(text, below, title)
+	if tail != "" {
+		c.add(generated+"tail "+name, tail)
+	}
+}
+
+// generated begins the keys of lines that say in which file a page goes on.
+const generated = "\x03"
+
+// more gives what stands above the first heading of a file to the part that it goes on from, and returns the rest.
+func (c *cutter) more(text string) (rest string) {
+	at := heading(text)
+	if at == 0 {
+		return text
+	}
+	for i := len(c.out) - 1; i >= 0; i-- {
+		if p := &c.out[i]; !strings.HasPrefix(p.key, generated) {
+			if len(p.cuts) == maxCuts {
+				return text
+			}
+			p.cuts = append(p.cuts, cutAt{len(p.text), c.file})
+			p.text += text[:at]
+			return text[at:]
+		}
+	}
+	return text
+}
+
+// maxCuts bounds how many files one part goes over: a longer text is a part in each of the others.
+const maxCuts = 100
+
+// heading is the offset of the first heading outside of code, or the end.
+func heading(text string) (pos int) {
+	fence := ""
+	for line := range strings.Lines(text) {
+		was := fence
+		if fence = pkgdoc.Fenced(strings.TrimRight(line, "\n"), was); level(strings.TrimRight(line, "\n")) > 0 && fence == "" && was == "" {
+			return pos
+		}
+		pos += len(line)
+	}
+	return pos
+}
+
+func (c *cutter) add(key, text string) {
+	if text != "" || path.Ext(c.file) != ".md" {
+		c.out = append(c.out, part{key: numbered(c.count, key), text: text, file: c.file})
+	}
+}
+
+// pagesOf are the pages of files by their names: the first file of each, in which it begins.
+func pagesOf(sets ...map[string]bool) map[string][]string {
+	names := map[string]bool{}
+	for _, set := range sets {
+		for name := range set {
+			names[name] = true
+		}
+	}
+	out, later := map[string][]string{}, map[string]bool{}
+	for name := range names {
+		if stem, number, ok := cutLast(strings.TrimSuffix(name, ".md"), "-part"); ok && names[stem+".md"] && strings.Trim(number, "0123456789") == "" && name != stem+".md" {
+			continue
+		}
+		for n, at := 2, name; names[at]; n++ {
+			out[name] = append(out[name], at)
+			later[at] = true
+			at = partName(name, n)
+		}
+	}
+	for name := range names { // of a row with a gap
+		if !later[name] {
+			out[name] = []string{name}
+		}
+	}
+	return out
+}
+
+// partName is the name of the n-th file of a page.
+func partName(page string, n int) string {
+	return strings.TrimSuffix(page, ".md") + "-part" + strconv.Itoa(n) + ".md"
+}
+
+// cutPage cuts the files of a page that are there.
+func cutPage(names []string, files map[string][]byte) []part {
+	c := &cutter{count: map[string]int{}}
+	for i, name := range names {
+		next := ""
+		if i+1 < len(names) {
+			next = names[i+1]
+		}
+		if data, ok := files[name]; ok {
+			c.cut(name, unix(string(data)), next)
+		}
+	}
+	return c.out
+}
+
+// pieces are a part in the files that it is in.
+func (p *part) pieces() (out []part) {
+	at, file := 0, p.file
+	for _, c := range p.cuts {
+		out = append(out, part{key: p.key, text: p.text[at:c.offset], file: file})
+		at, file = c.offset, c.file
+	}
+	return append(out, part{key: p.key, text: p.text[at:], file: file})
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // unix is text with LF at its line ends.
 func unix(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// front cuts the frontmatter into its keys, and those of metadata; rest is what follows.
-func front(text string) (out []part, rest string) {
+// front cuts the frontmatter into its keys, and those of metadata; rest is what follows it.
+func (c *cutter) front(text string) (rest string) {
 	if !strings.HasPrefix(strings.TrimPrefix(text, "\ufeff"), "---\n") {
-		return nil, text
+		return text
 	}
-	count := map[string]int{}
-	at, top := 0, ""
+	at, top, was := 0, "", len(c.out)
 	add := func(key string, end int) {
-		if at < end {
-			out = append(out, part{numbered(count, frontPrefix+key), text[at:end]})
-		}
+		c.add(frontPrefix+key, text[at:end])
 		at = end
 	}
 	key := ""
@@ -92,7 +236,7 @@ func front(text string) (out []part, rest string) {
 		case pos > 0 && line == "---":
 			add(key, pos)
 			add("end", end)
-			return out, text[end:]
+			return text[end:]
 		case ok && indent == 0:
 			add(key, pos)
 			key, top = stamp(name), name
@@ -102,7 +246,9 @@ func front(text string) (out []part, rest string) {
 		}
 		pos = end
 	}
-	return nil, text // it has no end
+	c.out = c.out[:was]
+	clear(c.count)
+	return text // it has no end
 }
 
 // yamlKey is the key at the start of a line in block style.
@@ -122,11 +268,9 @@ func stamp(key string) string {
 	return key
 }
 
-// sections cuts Markdown at its headings. The title is no part of the keys: it names a version.
-func sections(text string) (out []part) {
-	count := map[string]int{}
-	var names [7]string
-	key, fence, at, first := "", "", 0, true
+// sections cuts Markdown at its headings; names are those above it. The title, if the first one is it, is no part of the keys: it names a version.
+func (c *cutter) sections(text string, names [7]string, first bool) {
+	key, fence, at := "", "", 0
 	for pos := 0; pos < len(text); {
 		end := pos + strings.IndexByte(text[pos:], '\n') + 1
 		if end == pos {
@@ -136,9 +280,7 @@ func sections(text string) (out []part) {
 		was := fence
 		fence = pkgdoc.Fenced(line, was)
 		if n := level(line); n > 0 && fence == "" && was == "" {
-			if at < pos {
-				out = append(out, part{numbered(count, key), text[at:pos]})
-			}
+			c.add(key, text[at:pos])
 			at = pos
 			name := strings.TrimSpace(strings.Trim(line, "# \t"))
 			if n == 1 && first {
@@ -151,10 +293,7 @@ func sections(text string) (out []part) {
 		}
 		pos = end
 	}
-	if at < len(text) {
-		out = append(out, part{numbered(count, key), text[at:]})
-	}
-	return out
+	c.add(key, text[at:])
 }
 
 // level is that of the heading on a line, 0 if it is none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/skl-project/skl/spec/pkgdoc"
@@ -39,7 +40,7 @@ func (m *maker) reference(at, text string) func(offset int) string {
 	parts := split(text, referenceTokens*4)
 	names := []string{at}
 	for i := range parts[1:] {
-		names = append(names, fmt.Sprintf("%s-part%d.md", strings.TrimSuffix(at, ".md"), i+2))
+		names = append(names, partName(at, i+2))
 	}
 	var heads []map[string]bool
 	for i := range parts {
@@ -51,10 +52,10 @@ func (m *maker) reference(at, text string) func(offset int) string {
 			text = relinked(text, partLinks(i, heads, names), false)
 		}
 		if i+1 < len(parts) {
-			text += fmt.Sprintf("\n\nContinued in %s.\n", names[i+1])
+			text += "\n\n" + goesOn(names[i+1])
 		}
 		if i > 0 {
-			text = fmt.Sprintf("Part %d of %d of %s.\n\n", i+1, len(parts), at) + text
+			text = fmt.Sprintf("Part %d of %d of %s%s.\n\n", i+1, len(parts), at, belowText(part.above)) + text
 		}
 		m.add(names[i], text)
 		m.largest = max(m.largest, tokens(text))
@@ -68,10 +69,43 @@ func (m *maker) reference(at, text string) func(offset int) string {
 	}
 }
 
-// A piece is a part of a text: from its offset up to the next one's.
+// goesOn is the line at the end of a file whose page has another one.
+func goesOn(next string) string { return "Continued in " + next + ".\n" }
+
+// belowText names the headings that a part of a page stands below, of which the title is none.
+func belowText(above [7]string) string {
+	out := ""
+	for n := 1; n < len(above); n++ {
+		if above[n] != "" {
+			out += ", below " + strconv.Quote(strings.Repeat("#", n)+" "+above[n])
+		}
+	}
+	return out
+}
+
+// belowIn reads what belowText wrote.
+func belowIn(line string) (above [7]string) {
+	for {
+		_, rest, ok := strings.Cut(line, ", below ")
+		if !ok {
+			return above
+		}
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return above
+		}
+		line = rest[len(quoted):]
+		if text, err := strconv.Unquote(quoted); err == nil && level(text) > 0 {
+			above[level(text)] = strings.TrimSpace(strings.Trim(text, "# \t"))
+		}
+	}
+}
+
+// A piece is a part of a text: from its offset up to the next one's. above are the headings that it begins below, by their levels.
 type piece struct {
-	from int
-	text string
+	from  int
+	text  string
+	above [7]string
 }
 
 // maxFence bounds the line that opens code, as far as it is written again where code is cut.
@@ -88,12 +122,47 @@ func split(text string, limit int) (parts []piece) {
 		if inside != "" {
 			part += "\n" + inside[:len(inside)-len(strings.TrimLeft(inside, " "))] + pkgdoc.Fenced(inside, "")
 		}
-		parts = append(parts, piece{from, part})
+		parts = append(parts, piece{from: from, text: part})
 		for from += at; from < len(text) && text[from] == '\n'; from++ {
 		}
 		open = inside
 	}
-	return append(parts, piece{from, reopened(open, strings.Trim(text[from:], "\n"))})
+	parts = append(parts, piece{from: from, text: reopened(open, strings.Trim(text[from:], "\n"))})
+	if len(parts) > 1 {
+		headings(parts, text)
+	}
+	return parts
+}
+
+// headings fills above of the parts of a text.
+func headings(parts []piece, text string) {
+	var names [7]string
+	fence, pos, first, k := "", 0, true, 0
+	for line := range strings.Lines(text) {
+		for k < len(parts) && parts[k].from <= pos {
+			parts[k].above = names
+			if n := level(strings.TrimRight(line, "\n")); n > 0 && fence == "" {
+				clear(parts[k].above[n:])
+			}
+			k++
+		}
+		pos += len(line)
+		was := fence
+		line = strings.TrimRight(line, "\n")
+		if fence = pkgdoc.Fenced(line, was); fence != "" || was != "" || level(line) == 0 {
+			continue
+		}
+		n := level(line)
+		names[n] = strings.TrimSpace(strings.Trim(line, "# \t"))
+		if n == 1 && first {
+			names[n] = ""
+		}
+		first = false
+		clear(names[n+1:])
+	}
+	for ; k < len(parts); k++ { // within the last line
+		parts[k].above = names
+	}
 }
 
 // reopened is text behind the line that opens its code, if it begins in code.
