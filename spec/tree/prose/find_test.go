@@ -86,7 +86,7 @@ func TestNumberedHeadings(t *testing.T) {
 	}
 }
 
-// What a phase holds besides its list moves to a file, which the phase reads and no other.
+// The rest of a phase beside its list moves to a file, which this phase reads and no other.
 func TestPhaseFiles(t *testing.T) {
 	src := head + "## Phase 1: Look\n\n- see\n- say\n\n## Phase 2: Act\n\nRun this:\n\n```sh\nmake\n```\n\n### Now\n\n- a\n- b\n\n## Phase 3: End\n\n```\nx\n```\n\n## Rules\n\n- r\n\n## Response: x\n"
 	got, err := prose.ToTree([]byte(src), "demo", fstest.MapFS{})
