@@ -97,12 +97,14 @@ func TestManyReferences(t *testing.T) {
 // TestOverloads keeps what each signature says with it.
 func TestOverloads(t *testing.T) {
 	p, err := Read(pack("index.d.ts", "/** First */\nexport function f(a: string): string;\n/** Second */\nexport function f(a: number): number;\n/** First */\nexport function f(a: 3): 3;\n"+
-		"export interface I {\n /** One */\n m(): 1;\n /** Two\n * @deprecated use n */\n m(a: 2): 2 }"))
+		"export interface I {\n /** One */\n m(): 1;\n /** Two\n * @deprecated use n */\n m(a: 2): 2 }\n"+
+		"/** Gets\n * @param a one\n * @returns it */\nexport function g(a: 1): 1;\n/** Gets\n * @param a one\n * @param b two\n * of them\n * @returns both */\nexport function g(a: 1, b: 2): 2;\n/** Gets\n * @param a one */\nexport function g(a: 3): 3;"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]string{
 		"p#f":   "First\n\n`function f(a: number): number`:\n\nSecond",
+		"p#g":   "Gets\n\n`function g(a: 1, b: 2): 2`:\n\n- `b`: two\n  of them\n\nReturns: both",
 		"p#I.m": "One\n\n`m(a: 2): 2`:\n\nDeprecated: use n\n\nTwo",
 	} {
 		if s, _ := p.Symbol(id); s == nil || s.Text != want {

@@ -2,6 +2,7 @@ package npmpkg
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,16 +115,16 @@ func (d *docComment) with(params []pkgdoc.Param) (out []pkgdoc.Param) {
 
 // overloads adds what is said of other signatures, each text once and with its signature.
 func (d *docComment) overloads(more []overload) {
-	seen := map[string]bool{d.text: true, "": true}
+	seen := map[string]bool{"": true}
 	var w strings.Builder
 	for _, o := range more {
 		one := comment(o.doc)
 		if one.deprecated != "" && one.deprecated != d.deprecated {
 			one.text = strings.TrimSpace("Deprecated: " + one.deprecated + "\n\n" + one.text)
 		}
-		if !seen[one.text] {
-			seen[one.text] = true
-			w.WriteString("\n\n" + pkgdoc.Code(o.sig) + ":\n\n" + one.text)
+		if text := one.besides(d); !seen[text] {
+			seen[text] = true
+			w.WriteString("\n\n" + pkgdoc.Code(o.sig) + ":\n\n" + text)
 		}
 		for _, e := range one.examples {
 			if !slices.Contains(d.examples[max(0, len(d.examples)-maxSame):], e) {
@@ -132,6 +133,27 @@ func (d *docComment) overloads(more []overload) {
 		}
 	}
 	d.text = strings.TrimSpace(d.text + w.String())
+}
+
+// besides is the text of another signature, with what its comment says of parameters and of the result and the first one's does not.
+func (d *docComment) besides(first *docComment) string {
+	parts := []string{}
+	if d.text != "" && d.text != first.text {
+		parts = append(parts, d.text)
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(d.params)) {
+		if text := d.params[name]; text != "" && text != first.params[name] {
+			list = append(list, "- "+pkgdoc.Code(name)+": "+strings.ReplaceAll(text, "\n", "\n  "))
+		}
+	}
+	if len(list) > 0 {
+		parts = append(parts, strings.Join(list, "\n"))
+	}
+	if d.returns != "" && d.returns != first.returns {
+		parts = append(parts, "Returns: "+d.returns)
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // maxSame are the examples before one that it is compared with.
