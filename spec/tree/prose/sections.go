@@ -2,6 +2,7 @@ package prose
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 	c.scan()
 	m := &mover{reader: c, fsys: conv.over(fsys), taken: map[string]bool{}, phases: map[string]string{}}
 	m.keep(1, doc.BodyLine)
+	var unseen []string // titles of sections that no step sees
 	for _, r := range m.regions() {
 		blocks := m.blocks(r)
 		switch {
@@ -42,11 +44,22 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 			m.phases[stays[r.title]] = m.files[len(m.files)-1].Name
 		case len(blocks) == 0 || len(m.files) == maxFiles:
 			m.keep(r.first, r.end)
+			if r.whole && m.says(r) {
+				unseen = append(unseen, strconv.Quote(diag.Clip(r.title, 60)))
+			}
 		case r.whole:
 			m.section(r)
 		default:
 			m.parts(r, blocks)
 		}
+	}
+	if len(unseen) > 0 {
+		const most = 5
+		text := strings.Join(unseen[:min(most, len(unseen))], ", ")
+		if more := len(unseen) - most; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		conv.lose("no step sees the text below %s: skl run shows a model the rules and what steps read; move there what matters", text)
 	}
 	if len(m.files) == 0 {
 		return
@@ -84,6 +97,16 @@ func (m *mover) regions() (out []region) {
 		r = region{first: n, end: m.lastLine() + 1, title: title, whole: !fixed}
 	}
 	return append(out, r)
+}
+
+// says reports whether there is text below the heading of a region.
+func (m *mover) says(r region) bool {
+	for n := r.first + 1; n < r.end; n++ {
+		if m.kinds[n] != emptyLine && m.kinds[n] != ruleLine && m.kinds[n] != hiddenLine && m.kinds[n] != headLine {
+			return true
+		}
+	}
+	return false
 }
 
 // A block is lines of code, a table or data, from first up to, not including, end.
