@@ -2,6 +2,7 @@ package prose
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -58,6 +59,14 @@ func (c *reader) chain(items []*item, indent string) {
 	out, losses := len(c.out), len(c.losses)
 	open := false
 	parts := c.split(items)
+	if slices.ContainsFunc(parts, c.goesOnBehind) {
+		for _, it := range items {
+			c.whole(it)
+			c.node(it, indent, false)
+		}
+		c.lose(items[0].line, "nobody can tell whether the text behind its list is for each case or for this one, so it stays text")
+		return
+	}
 	for _, it := range parts {
 		open = c.node(it, indent, open)
 	}
@@ -70,6 +79,20 @@ func (c *reader) chain(items []*item, indent string) {
 		c.node(it, indent, false)
 	}
 	c.lose(items[0].line, "nobody can tell where its branches end, so it stays text")
+}
+
+// goesOnBehind reports whether a condition or loop has a paragraph behind the list of its steps: that may be said in any case.
+func (c *reader) goesOnBehind(it *item) bool {
+	list := false
+	for _, k := range it.kids {
+		if k.para && list {
+			_, cut := conditional(unbold(it.text), true)
+			_, _, _, isLoop := loop(unbold(it.text), true)
+			return cut || isLoop || otherBranch().MatchString(it.text)
+		}
+		list = list || !k.para
+	}
+	return false
 }
 
 // split puts paragraphs of a condition that are its other branches behind it, if nothing of the item stands behind them.

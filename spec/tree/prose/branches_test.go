@@ -65,7 +65,7 @@ func TestOtherBranches(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", test.name, got, test.want)
 		}
-		told := strings.Contains(strings.Join(losses, "\n"), "its branches end")
+		told := strings.Contains(strings.Join(losses, "\n"), "nobody can tell")
 		if told != strings.Contains("\n"+got, "\n* If ") {
 			t.Errorf("%s: losses %q", test.name, losses)
 		}

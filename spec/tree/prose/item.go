@@ -38,10 +38,18 @@ type level struct {
 // notesHint stands behind a step whose colon announced what is in the notes now.
 const notesHint = " (see the notes)"
 
+// closedBy reports whether an entry at a column ends the item. What is indented by one space stands beside it, as Markdown has it.
+func (l level) closedBy(col int) bool {
+	if l.at < 0 {
+		return col < l.col+2
+	}
+	return col <= l.col
+}
+
 // items reads the list. Code and quotes inside are moved to the notes.
 func (c *reader) items(l listing) []*item {
 	root := &item{}
-	s := &nest{c: c, stack: []level{{-1, root, -1}}}
+	s := &nest{c: c, stack: []level{{-2, root, -1}}}
 	moved := false
 	for n := l.first; n <= l.last; n++ {
 		text := c.line(n)
@@ -59,7 +67,7 @@ func (c *reader) items(l listing) []*item {
 			}
 			c.notes = append(c.notes, strings.TrimPrefix(text, strings.Repeat(" ", min(indentOf(text), 3))))
 			moved = true
-		case c.kinds[n] == emptyLine:
+		case c.kinds[n] == emptyLine, c.kinds[n] == ruleLine:
 		case at > 0:
 			moved = false
 			s.entry(n, col, ordered, s.clean(n, strings.TrimSpace(text[at:])))
@@ -83,7 +91,7 @@ func (s *nest) entry(n, col int, ordered bool, text string) {
 	if len(s.stack) == 1 {
 		s.ordered = ordered
 	}
-	for col <= s.top().col || len(s.stack) == 2 && s.top().at >= 0 && col == s.top().at && !s.intro && ordered == s.ordered {
+	for s.top().closedBy(col) || len(s.stack) == 2 && s.top().at >= 0 && col == s.top().at && !s.intro && ordered == s.ordered {
 		s.stack = s.stack[:len(s.stack)-1] // of the paragraph beside the list only another list is
 	}
 	s.add(level{col, &item{line: n, lines: []string{text}}, -1})

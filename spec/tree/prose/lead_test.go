@@ -28,6 +28,46 @@ func TestLeadIn(t *testing.T) {
 	}
 }
 
+// Work that ends in a case ends the run there: the step alone would be done, and those behind it too.
+func TestStops(t *testing.T) {
+	for _, test := range []struct{ step, want string }{
+		{"If it is red, stop.", "* IF << it is red\n  * END\n* Go.\n"},
+		{"If it is red, stop at once.", "* IF << it is red\n  * END stop at once.\n* Go.\n"},
+		{"If it is red, stop and tell the owner.", "* IF << it is red\n  * END stop and tell the owner.\n* Go.\n"},
+		{"If it is red: STOP and report to the user", "* IF << it is red\n  * END STOP and report to the user\n* Go.\n"},
+		{"If it is red: stop. Do not print it.", "* IF << it is red\n  * END stop. Do not print it.\n* Go.\n"},
+		{"If it is red, exit with an error message.", "* IF << it is red\n  * END exit with an error message.\n* Go.\n"},
+		{"If it is red, tell the user and stop.", "* IF << it is red\n  * tell the user and stop.\n  * END\n* Go.\n"},
+		{"If it is red, stop and wait for the user.", "* IF << it is red\n  * stop and wait for the user.\n* Go.\n"},
+		{"If it is red, stop the server.", "* IF << it is red\n  * stop the server.\n* Go.\n"},
+		{"If it is red, stop and fix it before continuing.", "* IF << it is red\n  * stop and fix it before continuing.\n* Go.\n"},
+		{"Stop and tell the owner.", "* Stop and tell the owner.\n* Go.\n"},
+	} {
+		got, losses := treeOf(t, "1. "+test.step+"\n2. Go.\n")
+		if got != test.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", test.step, got, test.want)
+		}
+		ends := strings.Contains(got, "END") || strings.Contains(test.step, "server")
+		if told := strings.Contains(strings.Join(losses, "\n"), "a step of text ends no run"); told == ends && !strings.Contains(test.step, "server") {
+			t.Errorf("%s: losses %q", test.step, losses)
+		}
+	}
+}
+
+// A paragraph behind the steps of a loop or condition may be for every case: nothing is cut there.
+func TestBehindTheList(t *testing.T) {
+	for _, test := range []struct{ steps, want string }{
+		{"1. For each target in the list:\n   - compile it\n   - strip it\n\n   Once all are built, publish.\n2. Go.\n", "* For each target in the list:\n  * compile it\n  * strip it\n  * Once all are built, publish.\n* Go.\n"},
+		{"1. If the disk is full:\n   - delete the cache\n\n   In any case, tell the user.\n2. Go.\n", "* If the disk is full:\n  * delete the cache\n  * In any case, tell the user.\n* Go.\n"},
+		{"1. If it is private, read the token.\n 2. If it is public, read it.\n3. Go.\n", "* IF << it is private\n  * read the token.\n* IF << it is public\n  * read it.\n* Go.\n"},
+		{"- If the build fails, note it.\n - Tell the user.\n- Go.\n", "* IF << the build fails\n  * note it.\n* Tell the user.\n* Go.\n"},
+	} {
+		if got, _ := treeOf(t, test.steps); got != test.want {
+			t.Errorf("got\n%s\nwant\n%s", got, test.want)
+		}
+	}
+}
+
 // The list of a section that is for one case is under that case, and another list is taken first.
 func TestConditionalHeading(t *testing.T) {
 	const list = "## If the build is red\n\n1. read the log.\n2. mend it.\n"

@@ -203,7 +203,7 @@ func (m *measure) compare(t *testing.T, dir, src string, out converted) {
 
 // structure are words that a branch, loop or question has as its primitive.
 var structure = map[string]bool{"if": true, "then": true, "otherwise": true, "else": true, "when": true, "unless": true,
-	"for": true, "each": true, "every": true, "in": true, "ask": true}
+	"end": true, "for": true, "each": true, "every": true, "in": true, "ask": true}
 
 // plainWords are the letters and digits of a text in lower case, without markup and words of structure, between blanks.
 func plainWords(text string) string {

@@ -60,7 +60,7 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 		branch("IF << "+answered(split.cond), split.body)
 		if split.other != "" {
 			c.put(indent, "ELSE")
-			c.leaf(&item{line: it.line, text: split.other}, below)
+			c.leaf(&item{line: it.line, text: split.other, whole: it.text}, below)
 			return false
 		}
 		return true
@@ -167,8 +167,10 @@ func (c *reader) leaf(it *item, indent string) {
 		c.lose(it.line, "an empty step")
 	case (lower == "stop." || lower == "stop") && !it.goesOn:
 		text = "END"
-	case strings.HasPrefix(lower, "stop: "):
+	case strings.HasPrefix(lower, "stop: ") && !goesOnLater(lower):
 		text = "END " + text[len("stop: "):]
+	case stops(lower) && !it.goesOn:
+		text = "END " + text
 	case asks(it):
 		head, tail, nested := c.question(it)
 		if nested {
@@ -197,10 +199,74 @@ func (c *reader) leaf(it *item, indent string) {
 		path, _, _ := strings.Cut(text[len(verifyWords):], "`")
 		text = "VERIFY_EXPECTED << " + path
 	default:
+		if strings.HasPrefix(lower, "stop") && (len(lower) == 4 || strings.IndexByte(" .,:;", lower[4]) >= 0) {
+			c.lose(it.line, "it says to stop, and a step of text ends no run: write END where the run is to end")
+		}
 		text = c.prose(it)
 	}
 	c.put(indent, text)
 	c.nodes(kids, indent+"  ")
+	if it.whole != "" && len(kids) == 0 && endsIn(lower) && !strings.HasPrefix(text, "END") && !strings.HasPrefix(text, "ASK") {
+		c.put(indent, "END")
+	}
+}
+
+// stops reports whether a text in lower case says that the work ends here, and what is said then.
+func stops(lower string) bool {
+	rest, ok := lower, false
+	for _, word := range [...]string{"then stop", "stop", "exit", "halt", "abort"} {
+		if rest, ok = strings.CutPrefix(lower, word); ok {
+			break
+		}
+	}
+	switch {
+	case !ok || goesOnLater(lower):
+		return false
+	case strings.HasPrefix(lower, "exit with "):
+		return true
+	case lower == "exit" || lower == "halt" || lower == "abort": // a word of another program's, as a rule
+		return false
+	}
+	for _, word := range [...]string{" at once", " immediately", " right away", " right here", " here", " now"} {
+		rest = strings.TrimPrefix(rest, word)
+	}
+	if rest = strings.TrimRight(rest, ".!"); rest == "" || strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, "! ") || strings.HasPrefix(rest, ": ") || strings.HasPrefix(rest, "; ") {
+		return true
+	}
+	for _, join := range [...]string{" and ", ", and ", ", then ", ", "} {
+		if said, ok := strings.CutPrefix(rest, join); ok {
+			verb, _, _ := strings.Cut(said, " ")
+			return telling()[verb]
+		}
+	}
+	return false
+}
+
+// endsIn reports whether a text in lower case says last that the work ends.
+func endsIn(lower string) bool {
+	lower = strings.TrimRight(lower, ".!")
+	for _, end := range [...]string{" immediately", " here", " now", " at once"} {
+		lower = strings.TrimSuffix(lower, end)
+	}
+	for _, end := range [...]string{" and stop", " then stop", ", stop", " and exit", " then exit", " and halt", " and abort"} {
+		if before, ok := strings.CutSuffix(lower, end); ok {
+			return !goesOnLater(before)
+		}
+	}
+	return false
+}
+
+var telling = wordSet(`tell report inform say notify explain warn let show output print return alert state surface`)
+
+// goesOnLater reports whether a text in lower case that begins with stop speaks of what is done afterwards.
+func goesOnLater(lower string) bool {
+	for _, w := range wordsIn(strings.ReplaceAll(lower, " at once", "")) {
+		switch w {
+		case "until", "before", "wait", "continue", "continuing", "resume", "once", "ask", "again", "retry", "await", "unless", "when", "if":
+			return true
+		}
+	}
+	return false
 }
 
 // unmarked takes operators out of a text, also where backticks hide them.
