@@ -44,6 +44,10 @@ func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
 		conv := Conversion{Source: out, Losses: c.losses}
 		conv.move(fsys, c.stays)
 		found := conv.mend(fsys, name)
+		if bytes.Contains(conv.Source, []byte("## "+notesWord)) { // what stands there was no text beside the tree before
+			conv.move(fsys, nil)
+			found = conv.mend(fsys, name)
+		}
 		if pass == maxConversions || !c.plainer(mode, conv, found) {
 			return conv, nil
 		}

@@ -16,20 +16,29 @@ func ofSteps(title string) bool {
 	if _, _, ok := headNumber(title); ok || isPhase(title) {
 		return false
 	}
-	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return !unicode.IsLetter(r) })
+	lower := strings.ToLower(title)
+	words := strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, w := range words {
-		if w == "processes" || slices.Contains(stepWords[:], w) || slices.Contains(stepWords[:], strings.TrimSuffix(w, "s")) {
+		if isStepWord(w) {
 			return true
 		}
 	}
-	return strings.HasPrefix(strings.Join(words, " "), "how to use ")
+	return strings.HasPrefix(strings.Join(words, " "), "how to use ") || holdsOne(lower, foreignSteps[:]...)
 }
+
+// isStepWord reports whether a word says that steps follow. Several workflows are a choice, as procedures and processes are.
+func isStepWord(word string) bool {
+	return slices.Contains(stepWords[:], word) || word == "steps" || word == "instructions"
+}
+
+// foreignSteps are the words of other languages.
+var foreignSteps = [...]string{"schritte", "vorgehen", "étapes", "pasos", "etapas", "passos", "шаги", "步骤", "步驟", "流程", "手順", "절차", "단계"}
 
 // onlySteps reports whether a heading says nothing but that steps follow.
 func onlySteps(title string) bool {
 	words := strings.Fields(strings.ToLower(strings.ReplaceAll(title, "-", " ")))
 	for _, w := range words {
-		if !slices.Contains(stepWords[:], strings.TrimSuffix(w, "s")) && w != "process" && w != "the" && w != "by" && w != "main" {
+		if !isStepWord(w) && !slices.Contains(foreignSteps[:], w) && w != "the" && w != "by" && w != "main" {
 			return false
 		}
 	}
@@ -137,8 +146,11 @@ func (c *reader) lone() (l listing, unsure bool) {
 	few := [...]int{fewSections, fewestSections}[i%2]
 	f := kinds[i][0]
 	deep := f.head >= c.doc.BodyLine && c.kinds[f.head] == headLine && headLevel(c.line(f.head)) > 2
-	return f.listing, deep || holdsOne(f.title, "setup", "set up", "install", "tip") || sections > few && !holdsOne(f.title, workWords[:]...)
+	return f.listing, deep || holdsOne(f.title, choiceWords[:]...) || holdsOne(f.title, "setup", "set up", "install", "tip") || sections > few && !holdsOne(f.title, workWords[:]...)
 }
+
+// choiceWords are parts of headings below which one of several things is done, and not one after the other.
+var choiceWords = [...]string{"workflows", "procedures", "processes", "operations", "recipes", "patterns", "commands", "options", "modes", "api", "tasks", "methods", "functions", "tools"}
 
 // workWords are parts of headings below which a list that says what to do is the work of a skill.
 var workWords = [...]string{"flow", "task", "method", "approach", "sequence", "playbook", "runbook", "routine", "working style", "what to do", "directive"}
@@ -210,9 +222,11 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 				l.first = first
 			}
 		case c.kinds[n] == ruleLine:
-			return l, ordered, count
+			if !ordered || !c.resumes(n, end, col) {
+				return l, ordered, count
+			}
 		case c.kinds[n] == textLine && !isItem && indentOf(c.line(n)) <= col && c.kinds[n-1] != textLine:
-			if !otherBranch().MatchString(strings.TrimSpace(c.line(n))) {
+			if !otherBranch().MatchString(strings.TrimSpace(c.line(n))) && !(ordered && c.resumes(n, end, col)) {
 				return l, ordered, count // a paragraph behind the list
 			}
 		}
@@ -224,4 +238,24 @@ func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
 		}
 	}
 	return l, ordered, count
+}
+
+// resumes reports whether a numbered list goes on behind line n: a rule, or a paragraph that is followed by another one.
+func (c *reader) resumes(n, end, col int) bool {
+	words := 0
+	for ; n < end; n++ {
+		at, text, number := marker(c.line(n))
+		switch {
+		case c.kinds[n] == emptyLine || c.kinds[n] == ruleLine:
+		case c.kinds[n] != textLine || strings.ContainsAny(strings.TrimSpace(c.line(n))[:1], "|>"):
+			return false
+		case text > 0:
+			return number && at <= col
+		default:
+			if words++; words > maxLeadLines {
+				return false
+			}
+		}
+	}
+	return false
 }

@@ -34,6 +34,12 @@ func TestWhichList(t *testing.T) {
 		{"of a setup", "## Setup\n\n" + list, one},
 		{"with bullets", "## Demo\n\n- Read the log.\n- Mend it.\n\n", steps},
 		{"with bullets, among sections", "## Demo\n\n- Read the log.\n- Mend it.\n\n## A\n\nb\n\n## B\n\nc\n\n", one},
+		{"a list that starts again", "## Steps\n\n1. Read the log.\n2. Mend it.\n\nNow publish:\n\n1. Tag it.\n2. Push it.\n\nOnly if the user agreed:\n\n1. Drop it.\n\n" + more,
+			"* Read the log.\n* Mend it.\n* Now publish:\n  * Tag it.\n  * Push it.\n* Only if the user agreed:\n  * Drop it.\n"},
+		{"a list with rules between", "## Steps\n\n1. Read the log.\n\n---\n\n2. Mend it.\n\n" + more, steps},
+		{"a limit above the list", "## Steps\n\nOnly do this when the user typed WIPE.\n\n1. Delete it.\n2. Go.\n\n" + more, "* Only do this when the user typed WIPE.\n  * Delete it.\n  * Go.\n"},
+		{"a choice of workflows", "## Practical Workflows\n\n1. Purge it.\n2. Ship it.\n\n" + more, one},
+		{"another language", "## 步骤\n\n1. Red.\n2. Blue.\n\n" + more, "* Red.\n* Blue.\n"},
 		{"features", "## Features\n\n- Read the log.\n- Mend it.\n\n", one},
 	} {
 		files := fstest.MapFS{}
@@ -42,10 +48,21 @@ func TestWhichList(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		if text := treeIn(string(got.Source)); text != test.want {
+		if text := withoutReads(treeIn(string(got.Source))); text != test.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", test.name, text, test.want)
 		}
 	}
+}
+
+// withoutReads is a tree without its readings of what stands beside it.
+func withoutReads(text string) string {
+	var w strings.Builder
+	for l := range strings.Lines(text) {
+		if !strings.HasPrefix(l, "* Read `references/") || strings.Contains(l, "instructions.md") {
+			w.WriteString(l)
+		}
+	}
+	return w.String()
 }
 
 // treeIn is what hangs below the label of the tree in src.
@@ -72,6 +89,11 @@ func TestNumberedHeadings(t *testing.T) {
 		{"names below steps", "## The sequence\n\n" + of("###", "1. Colours", "2. Shapes", "3. Sizes"), "* Colours\n  * Open the log.\n  * Wait.\n* Shapes\n  * Write a patch.\n  * Wait.\n* Sizes\n  * Send a mail.\n  * Wait.\n"},
 		{"with a gap", of("##", "1. Read it", "3. Mend it", "4. Say so"), ""},
 		{"of rules", "## Principles\n\n" + of("###", "1. Read it", "2. Mend it", "3. Say so"), ""},
+		{"one case of several", "## Creating files\n\n" + of("###", "Step 1", "Step 2", "Step 3") + "## Changing files\n\nEdit them.\n\n", ""},
+		{"a case", "## Files\n\nOnly when there is none:\n\n" + of("###", "Step 1", "Step 2", "Step 3"), ""},
+		{"several in one", of("##", "Phase 1", "Phase 2", "Phases 3-4: Say"), "* Phase 1\n  * Open the log.\n  * Wait.\n* Phase 2\n  * Write a patch.\n  * Wait.\n* Phases 3-4: Say\n  * Send a mail.\n  * Wait.\n"},
+		{"what can be done with a thing", of("###", "1. Create it", "2. Update it", "3. Delete it"), ""},
+		{"below workflows", "## Core Workflows\n\n" + of("###", "1. Read it", "2. Mend it", "3. Say so"), ""},
 		{"tasks", of("##", "Task 1: Read", "Task 2: Mend", "Task 3: Say"), "* Task 1: Read\n  * Open the log.\n  * Wait.\n* Task 2: Mend\n  * Write a patch.\n  * Wait.\n* Task 3: Say\n  * Send a mail.\n  * Wait.\n"},
 	} {
 		got, err := prose.ToTree([]byte(head+test.body+"## Rules\n\n- r\n\n## Response: x\n"), "demo", fstest.MapFS{})
@@ -93,12 +115,51 @@ func TestPhaseFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "* Phase 1: Look\n  * see\n  * say\n* Phase 2: Act\n  * Read `references/phase-2-act.md`\n* Phase 3: End\n  * Read `references/phase-3-end.md`\n"
+	want := "* Phase 1: Look\n  * see\n  * say\n* Phase 2: Act\n  * Read `references/phase-2-act.md`\n  * Do what `references/phase-2-act.md` says\n" +
+		"* Phase 3: End\n  * Read `references/phase-3-end.md`\n  * Do what `references/phase-3-end.md` says\n"
 	if text := treeIn(string(got.Source)); text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	if len(got.Files) != 2 || got.Files[0].Text != "# Phase 2: Act\n\nRun this:\n\n```sh\nmake\n```\n\n### Now\n\n- a\n- b\n" {
 		t.Errorf("%+v", got.Files)
+	}
+}
+
+// The steps of a phase do not stand in the tree without the text that says in which case they are done.
+func TestLimitedPhase(t *testing.T) {
+	const rest = "* Step 2: Say\n  * Say it.\n  * Go.\n"
+	for _, test := range []struct {
+		limit string
+		above bool // it is a step, and those of the list are below it
+	}{{"Only do this when the user typed WIPE.", true}, {"**Condition**: the user said yes", true}, {"Skip this step when STATE is set.", true}, {"**Loop**: back to step 3", true}, {"This step is optional.", true},
+		{"If there is none, go on.", false}, {"For Shiny, use the other one.", false}, {"Text.\n\nOnly do this when the user typed WIPE.\n\nMore text.", false}} {
+		got, err := prose.ToTree([]byte(head+"## Step 1: Wipe\n\n"+test.limit+"\n\n1. Delete it.\n2. Go.\n\n## Step 2: Say\n\n1. Say it.\n2. Go.\n"), "demo", fstest.MapFS{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "* Step 1: Wipe\n  * Read `references/step-1-wipe.md`\n  * Do what `references/step-1-wipe.md` says\n"
+		if test.above {
+			want = "* Step 1: Wipe\n  * " + test.limit + "\n    * Delete it.\n    * Go.\n"
+		}
+		text := treeIn(string(got.Source))
+		if text != want+rest || !test.above && (len(got.Files) != 1 || !strings.Contains(got.Files[0].Text, test.limit+"\n\n1. Delete it.\n2. Go.\n")) {
+			t.Errorf("%s: got\n%s\n%v", test.limit, text, got.Files)
+		}
+	}
+}
+
+// Text beside the tree is read: all of it in one file, but for what is for who chooses the skill.
+func TestBackground(t *testing.T) {
+	got, err := prose.ToTree([]byte(head+"## When to use\n\nOften.\n\n## Safety\n\nNever touch production.\n\n## Steps\n\n1. Look.\n2. Go.\n\n## Tips\n\nBe quick.\n"), "demo", fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := treeIn(string(got.Source)); text != "* Read `references/background.md`\n* Look.\n* Go.\n" || len(got.Files) != 1 ||
+		got.Files[0].Text != "# Background\n\n## Safety\n\nNever touch production.\n\n## Tips\n\nBe quick.\n" {
+		t.Errorf("%s\n%+v", text, got.Files)
+	}
+	if losses := strings.Join(got.Losses, "\n"); !strings.Contains(losses, `no step sees the text below "When to use"`) {
+		t.Error(losses)
 	}
 }
 

@@ -139,6 +139,7 @@ type reader struct {
 	at      int               // the line of the item that is written
 	mode    map[int]writing
 	notes   []string // lines that follow the tree
+	noted   int      // blocks in them
 	losses  []string
 }
 

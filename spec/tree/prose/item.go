@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -35,8 +36,10 @@ type level struct {
 	at  int // the column of a paragraph, -1 for an entry
 }
 
-// notesHint stands behind a step whose colon announced what is in the notes now.
-const notesHint = " (see the notes)"
+// announces reports whether an item says that a list follows.
+func (l level) announces() bool {
+	return strings.HasSuffix(strings.TrimRight(l.it.lines[len(l.it.lines)-1], "*_"), ":")
+}
 
 // closedBy reports whether an entry at a column ends the item. What is indented by one space stands beside it, as Markdown has it.
 func (l level) closedBy(col int) bool {
@@ -59,10 +62,15 @@ func (c *reader) items(l listing) []*item {
 		switch {
 		case foreign:
 			if !moved && s.last != nil {
-				c.notes = append(c.notes, "", "For the step \""+diag.Clip(s.last.lines[0], 60)+"\":", "")
-				c.lose(n, "code or a quote does not fit into a tree and stands below it now; a file in assets or scripts is better")
+				c.noted++
+				c.notes = append(c.notes, "", fmt.Sprintf("Note %d, for the step \"%s\":", c.noted, diag.Clip(s.last.lines[0], 60)), "")
+				if c.kinds[n] == hiddenLine {
+					c.lose(n, "a comment stands below the tree now")
+				} else {
+					c.lose(n, "code or a quote does not fit into a tree and stands below it now; a file in assets or scripts is better")
+				}
 				if end := &s.last.lines[len(s.last.lines)-1]; strings.HasSuffix(strings.TrimRight(*end, "*_"), ":") {
-					*end += notesHint
+					*end += fmt.Sprintf(" (see note %d)", c.noted)
 				}
 			}
 			c.notes = append(c.notes, strings.TrimPrefix(text, strings.Repeat(" ", min(indentOf(text), 3))))
@@ -70,7 +78,7 @@ func (c *reader) items(l listing) []*item {
 		case c.kinds[n] == emptyLine, c.kinds[n] == ruleLine:
 		case at > 0:
 			moved = false
-			s.entry(n, col, ordered, s.clean(n, strings.TrimSpace(text[at:])))
+			s.entry(n, col, ordered && !strings.HasPrefix(strings.TrimLeft(text, " \t"), "1"), ordered, s.clean(n, strings.TrimSpace(text[at:])))
 		default:
 			moved = false
 			s.line(n, text)
@@ -83,7 +91,8 @@ func (c *reader) items(l listing) []*item {
 }
 
 // entry adds an entry of a list.
-func (s *nest) entry(n, col int, ordered bool, text string) {
+// continues says that its number is not that of a first one.
+func (s *nest) entry(n, col int, continues, ordered bool, text string) {
 	if rest, ticked := strings.CutPrefix(strings.Replace(text, "[X]", "[x]", 1), "[x] "); ticked {
 		s.c.lose(n, "it is ticked, \"[x]\", and a step of a tree has no state")
 		text = rest
@@ -91,7 +100,7 @@ func (s *nest) entry(n, col int, ordered bool, text string) {
 	if len(s.stack) == 1 {
 		s.ordered = ordered
 	}
-	for s.top().closedBy(col) || len(s.stack) == 2 && s.top().at >= 0 && col == s.top().at && !s.intro && ordered == s.ordered {
+	for s.top().closedBy(col) || len(s.stack) == 2 && s.top().at >= 0 && col == s.top().at && !s.intro && ordered == s.ordered && (!ordered || !s.top().announces() || otherBranch().MatchString(s.top().it.lines[0]) || continues && len(s.top().it.kids) == 0) {
 		s.stack = s.stack[:len(s.stack)-1] // of the paragraph beside the list only another list is
 	}
 	s.add(level{col, &item{line: n, lines: []string{text}}, -1})

@@ -21,6 +21,8 @@ func (c *reader) leadIn(head, list int) int {
 	}
 	text := unbold(strings.TrimSpace(c.line(first)))
 	switch {
+	case limits(strings.ToLower(text)):
+		return first
 	case !strings.HasSuffix(strings.TrimRight(strings.TrimSpace(c.line(last)), "*_"), ":"):
 		return 0
 	case onlyWhere(strings.ToLower(text)):
@@ -42,6 +44,27 @@ func onlyWhere(lower string) bool {
 		return true
 	}
 	return false
+}
+
+// governs reports whether a paragraph in lower case is for one case, or says in which case or how often what stands beside it is done.
+func governs(lower string) bool {
+	word, _, _ := strings.Cut(strings.TrimLeft(lower, "*_>⚠️!- "), " ")
+	switch strings.Trim(word, "*_:") {
+	case "if", "when", "for", "unless", "while", "until", "once":
+		return true
+	}
+	return limits(lower)
+}
+
+// limits reports whether a paragraph in lower case says in which case, or how often, what stands beside it is done.
+func limits(lower string) bool {
+	plain := strings.TrimLeft(lower, "*_>⚠️!- ")
+	word, _, _ := strings.Cut(plain, " ")
+	switch strings.Trim(word, "*_:") {
+	case "condition", "precondition", "loop", "exit", "repeat", "skip", "gate", "trigger", "only", "applies", "optional", "conditional":
+		return true
+	}
+	return holdsOne(plain, "only do this", "do this only", "only if ", "only when ", "only run ", "skip this", "this step is ", "this phase is ", "not needed if", "not needed when", "run this only", "does not apply", "only applies", "only for ")
 }
 
 // lastSentence is what stands behind the last sentence that ends in a text.

@@ -29,7 +29,7 @@ func (c *reader) put(indent, text string) {
 // node writes one item; it reports whether an ELSE may follow.
 func (c *reader) node(it *item, indent string, chain bool) bool {
 	below := indent + "  "
-	if numberedStep().MatchString(it.text) {
+	if text := it.text; numberedStep().MatchString(text) && (!isPhase(text) || numberedStep().MatchString(strings.TrimLeft(text[min(4, len(text)):], " 0123456789"))) {
 		c.lose(it.line, "it names a step by its number, and the steps of a tree have none")
 	}
 	c.at = it.line

@@ -23,7 +23,11 @@ var phaseWords = [...]string{"phase ", "step ", "stage ", "task "}
 func isPhase(title string) bool {
 	lower := strings.ToLower(strings.TrimLeft(title, "*"))
 	for _, w := range phaseWords {
-		if rest, ok := strings.CutPrefix(lower, w); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+		rest, ok := strings.CutPrefix(lower, w)
+		if !ok { // "Phases 3-5"
+			rest, ok = strings.CutPrefix(lower, strings.TrimSpace(w)+"s ")
+		}
+		if ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
 			return true
 		}
 	}
@@ -42,7 +46,7 @@ func (c *reader) phases(head int, anywhere bool) []phase {
 	if len(heads) < 2 {
 		heads = c.numbered()
 	}
-	if len(heads) < 2 || !anywhere && !slices.Contains(heads, head) {
+	if len(heads) < 2 || !anywhere && !slices.Contains(heads, head) || c.ofOneCase(heads[0]) {
 		return nil
 	}
 	out := make([]phase, len(heads))
@@ -62,7 +66,9 @@ func (c *reader) phase(head int) phase {
 	}
 	count := 0
 	if p.listing, _, count = c.firstList(head, p.next); count > 0 {
-		p.stays = deeper || !c.bare(p)
+		if p.stays = deeper || !c.bare(p); p.stays && c.conditional(p) {
+			p.listing, p.words = listing{head: head}, true
+		}
 		return p
 	}
 	p.words = true
@@ -71,6 +77,17 @@ func (c *reader) phase(head int) phase {
 		p.listing, p.stays = listing{head: head}, true
 	}
 	return p
+}
+
+// conditional reports whether the text of a phase beside its list says when, how often or up to where its steps are done: without that
+// they would be done in every case.
+func (c *reader) conditional(p phase) bool {
+	for n := p.head + 1; n < p.next; n++ {
+		if c.kinds[n] == textLine && (n < p.first || n > p.last) && c.kinds[n-1] != textLine && governs(strings.ToLower(strings.TrimSpace(c.line(n)))) {
+			return true
+		}
+	}
+	return false
 }
 
 // minNumbered is how many headings "1. Verb …" are steps. Fewer are as often a part of something else.
@@ -87,7 +104,7 @@ func (c *reader) numbered() []int {
 			if headLevel(c.line(n)) != level || !ok {
 				continue
 			}
-			if next >= 0 && number != next || next < 0 && number > 1 || slices.ContainsFunc(c.above(n), besides) {
+			if next >= 0 && number != next || next < 0 && number > 1 || slices.ContainsFunc(c.above(n), besides) || c.choices(n) {
 				heads = nil
 				break
 			}
@@ -97,7 +114,7 @@ func (c *reader) numbered() []int {
 				verbs++
 			}
 		}
-		if len(heads) >= minNumbered && (verbs*4 >= len(heads)*3 || c.belowSteps(heads[0])) {
+		if len(heads) >= minNumbered && !c.ofData(heads) && (verbs*4 >= len(heads)*3 || c.belowSteps(heads[0])) {
 			return heads
 		}
 	}
@@ -130,6 +147,62 @@ func (c *reader) above(head int) (titles []string) {
 		}
 	}
 	return titles
+}
+
+// ofOneCase reports whether the section that a heading is in is for one case of several: "Creating a file" beside "Changing a file", or one
+// that begins with the words that say in which case it is followed.
+func (c *reader) ofOneCase(head int) bool {
+	i := slices.Index(c.heads, head)
+	level := headLevel(c.line(head))
+	up := i - 1
+	for up >= 0 && headLevel(c.line(c.heads[up])) >= level {
+		up--
+	}
+	if up < 0 || headLevel(c.line(c.heads[up])) < 2 {
+		return false
+	}
+	for n := c.heads[up] + 1; n < head; n++ {
+		if c.kinds[n] == textLine && c.kinds[n-1] != textLine && limits(strings.ToLower(strings.TrimSpace(c.line(n)))) {
+			return true
+		}
+	}
+	doing := 0
+	for _, n := range c.heads {
+		word, _, _ := strings.Cut(headText(c.line(n)), " ")
+		if headLevel(c.line(n)) == headLevel(c.line(c.heads[up])) && len(word) > 5 && strings.HasSuffix(word, "ing") {
+			doing++
+		}
+	}
+	word, _, _ := strings.Cut(headText(c.line(c.heads[up])), " ")
+	return doing > 1 && len(word) > 5 && strings.HasSuffix(word, "ing")
+}
+
+// choices reports whether the nearest heading above another one says that one of several things is done.
+func (c *reader) choices(head int) bool {
+	titles := c.above(head)
+	return len(titles) > 0 && holdsOne(titles[0], choiceWords[:]...)
+}
+
+// ofData reports whether headings are what can be done with a thing, one at a time: to create, read, change and delete it.
+func (c *reader) ofData(heads []int) bool {
+	has := map[string]bool{}
+	for _, n := range heads {
+		_, text, _ := headNumber(headText(c.line(n)))
+		verb, _, _ := strings.Cut(strings.ToLower(text), " ")
+		switch verb {
+		case "create", "add", "new":
+			has["create"] = true
+		case "get", "list", "read", "query", "show", "find":
+			has["read"] = true
+		case "update", "edit", "modify", "rename":
+			has["update"] = true
+		case "delete", "remove", "drop":
+			has["delete"] = true
+		case "start", "stop", "restart":
+			has["start"] = true
+		}
+	}
+	return has["delete"] && len(has) >= 3
 }
 
 // belowSteps reports whether the nearest heading above another one says that steps follow.

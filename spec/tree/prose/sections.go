@@ -34,7 +34,13 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 	m := &mover{reader: c, fsys: conv.over(fsys), taken: map[string]bool{}, phases: map[string]string{}}
 	m.keep(1, doc.BodyLine)
 	var unseen []string // titles of sections that no step sees
-	for _, r := range m.regions() {
+	regions := m.regions()
+	for _, r := range regions {
+		if blocks := m.blocks(r); stays[r.title] == "" && m.beside(r, blocks) {
+			m.besides = append(m.besides, r)
+		}
+	}
+	for _, r := range regions {
 		blocks := m.blocks(r)
 		switch {
 		case r.agent(): // no explorer of a tree is meant
@@ -42,6 +48,8 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 		case r.whole && len(m.files) < maxFiles && stays[r.title] != "":
 			m.section(r)
 			m.phases[stays[r.title]] = m.files[len(m.files)-1].Name
+		case m.beside(r, blocks):
+			m.background(r)
 		case len(blocks) == 0 || len(m.files) == maxFiles:
 			m.keep(r.first, r.end)
 			if r.whole && m.says(r) {
@@ -66,7 +74,7 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 	}
 	conv.Files = append(conv.Files, m.files...)
 	conv.Source = m.withReads()
-	conv.lose("%s with code, tables or data moved to references, with the text beside them, and the tree reads all before its first step, or in the phase that has them: see which step needs which", diag.Count(len(m.files), "part"))
+	conv.lose("%s moved to references, and the tree reads each before its first step, or in the phase that it is of: see which step needs which", diag.Count(len(m.files), "part"))
 }
 
 // A mover writes SKILL.md again without its blocks of data.
@@ -77,8 +85,30 @@ type mover struct {
 	files []File
 	text  bytes.Buffer
 	// phases are the files that only a phase needs, by its line of the tree.
-	phases map[string]string
+	phases  map[string]string
+	besides []region // text that no step would see
 }
+
+// beside reports whether a region is text alone, beside the tree: no step would see it there.
+func (m *mover) beside(r region, blocks []block) bool {
+	return r.whole && !r.agent() && len(blocks) == 0 && m.says(r) && !ofChoice(r.title)
+}
+
+// background moves the regions of text, all to one file, where the first of them stands.
+func (m *mover) background(r region) {
+	switch {
+	case len(m.besides) == 1:
+		m.section(r)
+	case r.first == m.besides[0].first:
+		var text strings.Builder
+		for _, r := range m.besides {
+			text.Write(m.src[m.start(r.first):m.start(r.end)])
+		}
+		m.text.WriteString("## " + backgroundWord + m.nl + m.nl + "See `" + m.add(backgroundWord, text.String()) + "`." + m.nl + m.nl)
+	}
+}
+
+const backgroundWord = "Background"
 
 // keep writes lines first up to, not including, end.
 func (m *mover) keep(first, end int) { m.text.Write(m.src[m.start(first):m.start(end)]) }
@@ -102,11 +132,22 @@ func (m *mover) regions() (out []region) {
 // says reports whether there is text below the heading of a region.
 func (m *mover) says(r region) bool {
 	for n := r.first + 1; n < r.end; n++ {
-		if m.kinds[n] != emptyLine && m.kinds[n] != ruleLine && m.kinds[n] != hiddenLine && m.kinds[n] != headLine {
+		if k := m.kinds[n]; k == codeLine || k == textLine && !m.moved(n) {
 			return true
 		}
 	}
 	return false
+}
+
+// moved reports whether a line says only which file has the text.
+func (m *mover) moved(n int) bool {
+	name, ok := strings.CutPrefix(strings.TrimSpace(m.line(n)), "See `references/")
+	return ok && strings.HasSuffix(name, "`.") && m.exists("references/"+strings.TrimSuffix(name, "`."))
+}
+
+// ofChoice reports whether a section is for who chooses a skill rather than for who follows it.
+func ofChoice(title string) bool {
+	return holdsOne(strings.ToLower(title), "when to use", "when not to", "when to activate", "related", "see also", "contents", "changelog", "version", "license", "credits", "author")
 }
 
 // A block is lines of code, a table or data, from first up to, not including, end.
@@ -225,7 +266,12 @@ func slugOf(title string) string {
 	switch s := strings.Trim(b.String(), "-"); s {
 	case "", "ops": // the file of ops has that name
 		return "notes"
+	case "con", "prn", "aux", "nul": // no file of Windows can have it
+		return "about-" + s
 	default:
+		if len(s) == 4 && (s[:3] == "com" || s[:3] == "lpt") {
+			return "about-" + s
+		}
 		return s
 	}
 }
@@ -264,7 +310,7 @@ func (m *mover) withReads() []byte {
 	below := map[string]bool{} // files that a phase reads
 	var tree bytes.Buffer
 	first := 0 // the end of the label
-	inTree := true
+	inTree, pos := true, 0
 	for l := range bytes.Lines(out[at:]) {
 		tree.Write(l)
 		if first == 0 {
@@ -275,7 +321,11 @@ func (m *mover) withReads() []byte {
 		if file := m.phases[line]; inTree && file != "" && !below[file] {
 			below[file] = true
 			tree.WriteString(line[:indentOf(line)] + "  * Read `" + file + "`" + m.nl)
+			if rest := out[at+pos+len(l):]; !bytes.HasPrefix(rest, []byte(line[:indentOf(line)]+"  ")) { // all that it does is in the file
+				tree.WriteString(line[:indentOf(line)] + "  * Do what `" + file + "` says" + m.nl)
+			}
 		}
+		pos += len(l)
 	}
 	b.Write(tree.Bytes()[:first])
 	for _, f := range m.files {
