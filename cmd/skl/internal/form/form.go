@@ -61,6 +61,25 @@ func (l *Linter) dirs(args []string) ([]string, error) {
 	return dirs, nil
 }
 
+// copies are the installed copies among dirs, which stay as they are. One that the arguments name is refused.
+func (l *Linter) copies(args, dirs []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, dir := range dirs {
+		err := l.Scope.InstalledCopy(dir)
+		if err == nil {
+			continue
+		}
+		for _, arg := range args {
+			if top := scope.Absolute(l.Scope.Cwd, arg); top == dir || top == filepath.Join(dir, skill.FileName) {
+				return nil, err
+			}
+		}
+		out[dir] = true
+		l.Scope.Tell.Warn("%s is an installed copy, which the next update replaces: it stays as it is", l.Scope.Short(dir))
+	}
+	return out, nil
+}
+
 // hasOtherManifest reports a folder whose only manifest is called skill.md or SKILL.json, which lint explains.
 func hasOtherManifest(dir string) bool {
 	entries, err := os.ReadDir(dir)

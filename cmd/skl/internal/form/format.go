@@ -31,8 +31,17 @@ func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 	if err != nil {
 		return Formatted{}, err
 	}
+	var copies map[string]bool
+	if !q.Check && !q.DryRun {
+		if copies, err = l.copies(q.Paths, dirs); err != nil {
+			return Formatted{}, err
+		}
+	}
 	out := Formatted{Changed: []string{}, Findings: []diag.Finding{}}
 	for _, dir := range dirs {
+		if copies[dir] {
+			continue
+		}
 		if src, err := scope.ReadIn(dir, skill.FileName); err == nil && !tree.HasTree(src) {
 			continue // agents read it as text, and its op files are documents
 		}

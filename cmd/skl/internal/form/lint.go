@@ -53,13 +53,19 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 	if err != nil {
 		return Linted{}, err
 	}
+	var copies map[string]bool
+	if q.Fix {
+		if copies, err = l.copies(q.Paths, dirs); err != nil {
+			return Linted{}, err
+		}
+	}
 	out := Linted{Skills: len(dirs), Findings: []diag.Finding{}}
 	shared := sharedOps(dirs)
 	around := l.around()
 	for i, dir := range dirs {
 		lint := findings(dir, around, q.LintOptions)
 		found := lint(scope.FilesIn(dir))
-		if q.Fix {
+		if q.Fix && !copies[dir] {
 			if found, err = l.mend(dir, lint, found, q.DryRun, &out); err != nil {
 				return Linted{}, err
 			}

@@ -56,10 +56,15 @@ func editOf(c author.Change) within.Edit {
 	return within.Edit{Path: c.Path, Was: c.Was, Now: c.Now, Executable: c.Executable}
 }
 
-// InstalledCopy refuses a folder that was installed: the next update replaces it.
+// InstalledCopy refuses a folder that was installed, by whichever link it is reached: the next update replaces it.
 func (sc *Scope) InstalledCopy(dir string) error {
-	root, name := filepath.Dir(dir), filepath.Base(dir)
-	if _, err := roots.ReadReceipt(root, name); errors.Is(err, fs.ErrNotExist) {
+	name := filepath.Base(dir)
+	_, err := roots.ReadReceipt(filepath.Dir(dir), name)
+	if real := Resolved(dir); errors.Is(err, fs.ErrNotExist) && real != dir {
+		name = filepath.Base(real)
+		_, err = roots.ReadReceipt(filepath.Dir(real), name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return diag.New(diag.Refused, "installed_copy", "%s is an installed copy, which the next update replaces", sc.Short(dir)).
