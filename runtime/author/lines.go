@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/secrets"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -73,6 +74,9 @@ func Numbered(data string, from, room int) (shown string, next int) {
 
 // Shown is one file from a line on, as far as there is room.
 func Shown(d *Draft, name string, from int) (string, error) {
+	if secrets.Named(name) {
+		return "", diag.New(diag.Refused, "path_protected", "%s is not shown: its name says that it holds secrets", diag.Printable(name))
+	}
 	data, err := d.Read(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		err = diag.New(diag.Misuse, "no_such_file", "%s has no file %s", diag.Printable(d.Name), diag.Printable(diag.Clip(name, 200)))
@@ -118,6 +122,10 @@ func Material(d *Draft) (string, error) {
 	var b strings.Builder
 	var unseen []string
 	for _, name := range names {
+		if secrets.Named(name) {
+			unseen = append(unseen, name+" (its name says that it holds secrets)")
+			continue
+		}
 		data, err := fs.ReadFile(files, name)
 		if err != nil || !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
 			unseen = append(unseen, name+" (no text)")
