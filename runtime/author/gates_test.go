@@ -1,11 +1,13 @@
 package author
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 const gated = "---\nname: s\ndescription: Does s. Use when asked.\n---\n\n## Tree\n\n* s\n  * Plan it >> plan\n  * SHOW_PLAN >> plan\n  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n  * Do it >> done\n\n## Rules\n\n- Be kind.\n\n## Response: done\n"
@@ -51,5 +53,79 @@ func TestLostGates(t *testing.T) {
 	}
 	if losses := lostGates(prose, nil); losses != nil {
 		t.Errorf("of a skill that is no tree any more: %v", losses)
+	}
+}
+
+// TestMovedGates: a question, a plan or an end that does not come first any more, or only in a case, is the loss of a rule.
+func TestMovedGates(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, text string
+		rules     int
+	}{
+		"behind the step":    {"  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n  * Do it >> done\n", "  * Do it >> done\n  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n", 2},
+		"below a condition":  {"  * ASK << Go? | Yes | No\n", "  * IF << a is b\n    * ASK << Go? | Yes | No\n", 1},
+		"below its own":      {"  * SHOW_PLAN >> plan\n  * ASK << Go? | Yes | No\n", "  * ASK << Go? | Yes | No\n  * SHOW_PLAN >> plan\n", 0},
+		"a step in front":    {"  * Plan it >> plan\n", "  * Look first\n  * Plan it >> plan\n", 0},
+		"a step behind":      {"  * Do it >> done\n", "  * Do it >> done\n  * Say so\n", 0},
+		"a step further on":  {"  * Plan it >> plan\n  * SHOW_PLAN >> plan\n", "  * SHOW_PLAN >> plan\n  * Plan it >> plan\n", 0},
+		"the plan behind it": {"  * SHOW_PLAN >> plan\n  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n  * Do it >> done\n", "  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n  * Do it >> done\n  * SHOW_PLAN >> plan\n", 1},
+	} {
+		d := Over("s", fstest.MapFS{"SKILL.md": {Data: []byte(gated)}})
+		now := strings.Replace(gated, c.old, c.text, 1)
+		if now == gated {
+			t.Fatal(name)
+		}
+		if err := d.Put("SKILL.md", []byte(now), ""); err != nil {
+			t.Fatal(err)
+		}
+		losses, err := Lost(d)
+		rules := 0
+		for _, l := range losses {
+			if l.Code == skill.LossRule {
+				rules++
+			}
+		}
+		if err != nil || rules != c.rules {
+			t.Errorf("%s: %v, %v", name, losses, err)
+		}
+	}
+}
+
+// TestLostRules: a rule that is a comment now, or stands where no rules are read, is lost; so is what a step forbids, however short it is, and a
+// sentence without blanks.
+func TestLostRules(t *testing.T) {
+	const text = "---\nname: s\ndescription: Does s. Use when asked.\n---\n\n1. Never push it.\n2. 先读取文件并检查内容。然后写入报告。\n\n## Rules\n\n- Change nothing that the plan does not name.\n- Be nice to all of them.\n"
+	for name, c := range map[string]struct {
+		old, text, more string
+		codes           []string
+	}{
+		"a comment":        {"- Change nothing that the plan does not name.", "<!-- Change nothing that the plan does not name. -->", "", []string{skill.LossRule}},
+		"another file":     {"- Change nothing that the plan does not name.\n", "", "Change nothing that the plan does not name.\n", []string{skill.LossRule}},
+		"another place":    {"- Change nothing that the plan does not name.\n- Be nice to all of them.\n", "- Be nice to all of them.\n- Change nothing that the plan does not name.\n", "", nil},
+		"a short step":     {"1. Never push it.\n", "", "", []string{skill.LossRule}},
+		"without blanks":   {"然后写入报告。", "", "", []string{skill.LossText}},
+		"moved, no blanks": {"然后写入报告。", "", "然后写入报告。\n", nil},
+	} {
+		d := Over("s", fstest.MapFS{"SKILL.md": {Data: []byte(text)}})
+		now := strings.Replace(text, c.old, c.text, 1)
+		if now == text {
+			t.Fatal(name)
+		}
+		if err := d.Put("SKILL.md", []byte(now), ""); err != nil {
+			t.Fatal(err)
+		}
+		if c.more != "" {
+			if err := d.Put("references/old.md", []byte(c.more), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		losses, err := Lost(d)
+		var codes []string
+		for _, l := range losses {
+			codes = append(codes, l.Code)
+		}
+		if err != nil || !slices.Equal(codes, c.codes) {
+			t.Errorf("%s: %v, %v", name, losses, err)
+		}
 	}
 }

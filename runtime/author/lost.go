@@ -32,7 +32,7 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		own.shown = places.after
 	}
 	kept := append(slices.Clone(others), own)
-	losses := lostGates(d, others)
+	losses := append(lostGates(d, others), movedGates(d)...)
 	listed := map[string]bool{}
 	for _, l := range losses {
 		listed[l.From] = true
@@ -43,14 +43,18 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		}
 		inRules := rules(c.Path, string(c.Was))
 		for _, s := range places.sentences(c.Path, string(c.Was)) {
-			if found, err := anyHolds(kept, s.words); err != nil {
+			found, err := anyHolds(kept, s.words)
+			if found && inRules(s.line) && own.lostRule(s.words) {
+				found, err = anyHolds(others, s.words)
+			}
+			if err != nil {
 				return nil, err
 			} else if found || listed[fmt.Sprintf("%s:%d", c.Path, s.line)] {
 				continue
 			}
 			loss := skill.Loss{Code: skill.LossText, Field: "body", From: fmt.Sprintf("%s:%d", c.Path, s.line), Severity: diag.SeverityWarning,
 				Text: fmt.Sprintf("%s:%d: %s", c.Path, s.line, diag.Brief(diag.Printable(s.text), 200))}
-			if inRules(s.line) {
+			if inRules(s.line) || forbids(s.words) {
 				loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
 			}
 			losses = append(losses, loss)
@@ -90,6 +94,66 @@ func anyHolds(all []*Text, sentence string) (bool, error) {
 	return false, nil
 }
 
+// lostRule reports whether a sentence that was a rule is none any more: no section of rules and no policy has it outside of a comment.
+func (t *Text) lostRule(sentence string) bool {
+	lost := true
+	err := fs.WalkDir(t.fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !lost || e.IsDir() || !isText(name) || name != skill.FileName && !policy(name) {
+			return err
+		}
+		data, err := fs.ReadFile(t.fsys, name)
+		if err != nil {
+			return err
+		}
+		text := uncommented(string(data))
+		if t.shown != nil {
+			text = t.shown(name, text)
+		}
+		in := rules(name, text)
+		var b strings.Builder
+		n := 0
+		for line := range strings.Lines(text) {
+			if n++; in(n) {
+				b.WriteString(line)
+			}
+		}
+		var w strings.Builder
+		words(&w, b.String())
+		lost = !strings.Contains(w.String(), " "+sentence+" ")
+		return nil
+	})
+	return err == nil && lost
+}
+
+// uncommented is Markdown with its comments left out, and their lines kept.
+func uncommented(text string) string {
+	var w strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "<!--")
+		w.WriteString(before)
+		if !ok {
+			return w.String()
+		}
+		inside, after, closed := strings.Cut(rest, "-->")
+		w.WriteString(strings.Repeat("\n", strings.Count(inside, "\n")))
+		if !closed {
+			return w.String()
+		}
+		text = after
+	}
+}
+
+// forbids reports whether the words of a sentence say what is not to be done.
+func forbids(sentence string) bool {
+	text := " " + sentence + " "
+	for _, w := range [...]string{" never ", " do not ", " don't ", " don’t ", " must not ", " mustn't ", " not allowed ", " forbidden ", " under no circumstances "} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
 // keepWords writes the words of the text files of a skill.
 func keepWords(kept *strings.Builder, fsys fs.FS, shown func(name, text string) string) error {
 	return fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
@@ -115,7 +179,7 @@ func keepWords(kept *strings.Builder, fsys fs.FS, shown func(name, text string) 
 
 // rules reports which lines of a text say what must or must not be done: all of a policy, and the section Rules of a skill.
 func rules(name, text string) func(line int) bool {
-	if strings.HasPrefix(name, "assets/policies/") || strings.HasPrefix(name, "policies/") {
+	if policy(name) {
 		return func(int) bool { return true }
 	}
 	if name != skill.FileName {
@@ -137,6 +201,11 @@ func rules(name, text string) func(line int) bool {
 	return func(line int) bool { return from > 0 && line > from && line < to }
 }
 
+// policy reports whether a file holds rules and nothing else.
+func policy(name string) bool {
+	return strings.HasPrefix(name, "assets/policies/") || strings.HasPrefix(name, "policies/")
+}
+
 func isText(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".txt", ".markdown", ".mdc":
@@ -154,8 +223,11 @@ type sentence struct {
 
 // sentences are those of a text that are long enough.
 func sentences(text string) []sentence {
-	return slices.DeleteFunc(allSentences(text), func(s sentence) bool { return s.count < minWords })
+	return slices.DeleteFunc(allSentences(text), sentence.short)
 }
+
+// short reports whether the loss of a sentence is not told. What is forbidden is told in however few words.
+func (s sentence) short() bool { return s.count < minWords && !(s.count > 1 && forbids(s.words)) }
 
 func allSentences(text string) (out []sentence) {
 	line, from, start := 1, 0, 1
@@ -186,6 +258,11 @@ func allSentences(text string) (out []sentence) {
 			}
 		case '|':
 			flush(i + 1)
+		case 0xe3, 0xef: // marks of Chinese and Japanese
+			if r, size := utf8.DecodeRuneInString(text[i:]); strings.ContainsRune("。！？；：", r) {
+				i += size - 1
+				flush(i + 1)
+			}
 		}
 	}
 	flush(len(text))
@@ -200,6 +277,14 @@ func words(b *strings.Builder, text string) (n int) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		i += size
 		switch {
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana): // whose words have no blanks between them
+			if in {
+				b.WriteByte(' ')
+			}
+			b.WriteRune(r)
+			b.WriteByte(' ')
+			in = false
+			n++
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			b.WriteRune(unicode.ToLower(r))
 			if !in {

@@ -61,7 +61,7 @@ func (p *places) sentences(name, text string) []sentence {
 			out[i].words = now[i].words
 		}
 	}
-	return slices.DeleteFunc(out, func(s sentence) bool { return s.count < minWords })
+	return slices.DeleteFunc(out, sentence.short)
 }
 
 func (p *places) named(holder, text string, files map[string]bool, to map[string]string) string {
