@@ -41,7 +41,7 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		if c.Was == nil || !isText(c.Path) {
 			continue
 		}
-		inRules := rules(c.Path, string(c.Was))
+		inRules, guard := rules(c.Path, string(c.Was)), guardLines(string(c.Was))
 		for _, s := range places.sentences(c.Path, string(c.Was)) {
 			found, err := anyHolds(kept, s.words)
 			if found && inRules(s.line) && own.lostRule(s.words) {
@@ -54,13 +54,40 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 			}
 			loss := skill.Loss{Code: skill.LossText, Field: "body", From: fmt.Sprintf("%s:%d", c.Path, s.line), Severity: diag.SeverityWarning,
 				Text: fmt.Sprintf("%s:%d: %s", c.Path, s.line, diag.Brief(diag.Printable(s.text), 200))}
-			if inRules(s.line) || forbids(s.words) {
+			if inRules(s.line) || forbids(s.words) && !(c.Path == skill.FileName && guard(s.line)) {
 				loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
 			}
 			losses = append(losses, loss)
 		}
 	}
 	return losses, nil
+}
+
+// guardLines reports which lines of a SKILL.md are a quote above its sections that asks for a runtime: what it forbids is for agents that have none.
+func guardLines(text string) func(line int) bool {
+	guard := map[int]bool{}
+	var quote []int
+	asks, n := false, 0
+	end := func() {
+		for _, line := range quote {
+			guard[line] = asks
+		}
+		quote, asks = nil, false
+	}
+	for line := range strings.Lines(text) {
+		n++
+		if strings.HasPrefix(line, "## ") {
+			break
+		}
+		if !strings.HasPrefix(line, ">") {
+			end()
+			continue
+		}
+		quote = append(quote, n)
+		asks = asks || strings.Contains(line, "runtime")
+	}
+	end()
+	return func(line int) bool { return guard[line] }
 }
 
 // A Text is what the text files of a skill say. They are read when the first sentence is looked for. It is not for concurrent use.

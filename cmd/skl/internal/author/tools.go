@@ -428,11 +428,15 @@ func (t *authoring) proposed(p *author.Plan, all []placed) (Proposal, error) {
 	if err := within.Anywhere().WriteFile(filepath.Join(t.dir, planFile), text, 0o600); err != nil {
 		return Proposal{}, err
 	}
+	var head strings.Builder // whose folder it is, which a model may have chosen
+	for _, part := range p.Skills {
+		fmt.Fprintf(&head, "%s %s\n", p.Op, diag.Printable(part.Skill))
+	}
 	var losses []string
 	for _, loss := range p.Losses {
 		losses = append(losses, loss.Code+" "+loss.Text)
 	}
-	return Proposal{Plan: author.Sum(text), Difference: diag.Clip(unified(out.Diff), 100<<10), Adds: strings.Join(out.Needs, ","), Losses: diag.Clip(strings.Join(losses, "\n"), 20<<10)}, nil
+	return Proposal{Plan: author.Sum(text), Difference: diag.Clip(head.String()+unified(out.Diff), 100<<10), Adds: strings.Join(out.Needs, ","), Losses: diag.Clip(strings.Join(losses, "\n"), 20<<10)}, nil
 }
 
 // unified are differences as one text.
