@@ -158,9 +158,6 @@ func TestBackground(t *testing.T) {
 		got.Files[0].Text != "# Background\n\n## Safety\n\nNever touch production.\n\n## Tips\n\nBe quick.\n" {
 		t.Errorf("%s\n%+v", text, got.Files)
 	}
-	if losses := strings.Join(got.Losses, "\n"); !strings.Contains(losses, `no step sees the text below "When to use"`) {
-		t.Error(losses)
-	}
 }
 
 // The tree of one step has all of the text in one file, is a skill without errors, and says what became of it.

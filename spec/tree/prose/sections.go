@@ -2,8 +2,8 @@ package prose
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +33,6 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 	c.scan()
 	m := &mover{reader: c, fsys: conv.over(fsys), taken: map[string]bool{}, phases: map[string]string{}}
 	m.keep(1, doc.BodyLine)
-	var unseen []string // titles of sections that no step sees
 	regions := m.regions()
 	for _, r := range regions {
 		if blocks := m.blocks(r); stays[r.title] == "" && m.beside(r, blocks) {
@@ -52,22 +51,11 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 			m.background(r)
 		case len(blocks) == 0 || len(m.files) == maxFiles:
 			m.keep(r.first, r.end)
-			if r.whole && m.says(r) {
-				unseen = append(unseen, strconv.Quote(diag.Clip(r.title, 60)))
-			}
 		case r.whole:
 			m.section(r)
 		default:
 			m.parts(r, blocks)
 		}
-	}
-	if len(unseen) > 0 {
-		const most = 5
-		text := strings.Join(unseen[:min(most, len(unseen))], ", ")
-		if more := len(unseen) - most; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-		conv.lose("no step sees the text below %s: skl run shows a model the rules and what steps read; move there what matters", text)
 	}
 	if len(m.files) == 0 {
 		return
@@ -147,7 +135,9 @@ func (m *mover) moved(n int) bool {
 
 // ofChoice reports whether a section is for who chooses a skill rather than for who follows it.
 func ofChoice(title string) bool {
-	return holdsOne(strings.ToLower(title), "when to use", "when not to", "when to activate", "related", "see also", "contents", "changelog", "version", "license", "credits", "author")
+	lower := strings.ToLower(title)
+	return slices.ContainsFunc([]string{"when to use", "when not to use", "when to activate", "related ", "see also", "table of contents", "contents", "changelog", "version history", "license", "credits"},
+		func(begin string) bool { return strings.HasPrefix(lower, begin) })
 }
 
 // A block is lines of code, a table or data, from first up to, not including, end.
