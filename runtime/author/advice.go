@@ -35,7 +35,7 @@ func ParseAdvice(answer []byte, d *Draft) (*Advice, error) {
 		if r.What == "" || r.Action == "" {
 			return nil, wrong("row %d says nothing", i+1)
 		}
-		if r.Anchor == "" {
+		if r.Anchor == "" && r.File == "" {
 			continue
 		}
 		was, err := d.was(r.File)
@@ -43,7 +43,10 @@ func ParseAdvice(answer []byte, d *Draft) (*Advice, error) {
 			return nil, asWrong(err)
 		}
 		if was == nil {
-			return nil, wrong("row %d names a line of %s, which is not there", i+1, r.File)
+			return nil, wrong("row %d names %s, which is not there: a row on what should be added names no file", i+1, r.File)
+		}
+		if r.Anchor == "" {
+			continue
 		}
 		n, err := split(string(was)).line(r.File, r.Anchor)
 		if err != nil {

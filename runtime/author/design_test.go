@@ -114,7 +114,7 @@ func TestAdvice(t *testing.T) {
 	if err != nil || x.Rows[0].Line != 11 || strings.ContainsRune(x.Rows[0].Action, 0x1b) {
 		t.Errorf("%+v, %v", x, err)
 	}
-	for name, answer := range map[string][]byte{"no line": row("SKILL.md", "1:0000"), "no file": row("x.md", "1:0000"), "outside": row("../x", "1:0000"), "nothing": []byte("{}"), "no JSON": []byte("x"), "a key": []byte(`{"run":1}`)} {
+	for name, answer := range map[string][]byte{"no line": row("SKILL.md", "1:0000"), "no file": row("x.md", "1:0000"), "outside": row("../x", "1:0000"), "a file that is not there": row("nosuch/file.md", ""), "a file outside": row("../../etc/passwd", ""), "nothing": []byte("{}"), "no JSON": []byte("x"), "a key": []byte(`{"run":1}`)} {
 		if _, err := ParseAdvice(answer, d); err == nil {
 			t.Errorf("%s is taken", name)
 		}

@@ -65,7 +65,7 @@ func (a *Author) CarryOut(ctx context.Context, digest string) (Outcome, error) {
 	dir := a.keptDir(digest)
 	p, err := keptPlan(dir, digest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Outcome{}, diag.New(diag.Misuse, "no_plan", "there is no plan %s", digest)
+		return Outcome{}, diag.New(diag.Misuse, "no_plan", "there is no plan %s", digest).Hint("skill_plan makes one, and gives its digest")
 	}
 	if err != nil {
 		return Outcome{}, err

@@ -455,7 +455,7 @@ func keptPlan(dir string, shown ...string) (*author.Plan, error) {
 		return nil, err
 	}
 	if len(shown) > 0 && author.Sum(data) != shown[0] {
-		return nil, diag.New(diag.Refused, author.CodePlan, "the plan that is kept is not the one that was shown")
+		return nil, diag.New(diag.Refused, author.CodePlan, "the plan that is kept is not the one that was shown").Hint("make the plan again, and agree to what it shows then")
 	}
 	return author.Parse(data)
 }
