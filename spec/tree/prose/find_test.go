@@ -197,3 +197,19 @@ func TestOneStep(t *testing.T) {
 		}
 	}
 }
+
+// A link by a label leads where it did, whichever part of the text its definition is in now.
+func TestDefinitions(t *testing.T) {
+	body := "## Steps\n\n1. Open [the guide][r] and [it][].\n2. Do it[^1] fast.\n\n## Table\n\n| a | b |\n|---|---|\n| [t](docs/t.md) | [u][web] |\n\n[r]: docs/r.md \"Guide\"\n[It]: ./it.md\n[^1]: Only on Mondays.\n\n## Links\n\n[web]: https://example.com/a.b\n"
+	got, err := prose.ToTree([]byte(head+body), "demo", fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, src, _ := strings.Cut(string(got.Source), "what its steps mean.\n\n")
+	if before, _, _ := strings.Cut(src, "## Tree"); before != "[r]: docs/r.md \"Guide\"\n[It]: ./it.md\n[^1]: Only on Mondays.\n\n" {
+		t.Errorf("%q in\n%s", before, src)
+	}
+	if want := "| [t](../docs/t.md) | [u][web] |\n\n[r]: ../docs/r.md \"Guide\"\n[It]: .././it.md\n[^1]: Only on Mondays.\n\n[web]: https://example.com/a.b\n"; !strings.HasSuffix(got.Files[0].Text, want) {
+		t.Errorf("%q", got.Files[0].Text)
+	}
+}

@@ -60,8 +60,8 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 	if len(m.files) == 0 {
 		return
 	}
+	conv.Source = []byte(m.define(string(m.withReads()), m.definitions()))
 	conv.Files = append(conv.Files, m.files...)
-	conv.Source = m.withReads()
 	conv.lose("%s moved to references, and the tree reads each before its first step, or in the phase that it is of: see which step needs which", diag.Count(len(m.files), "part"))
 }
 
@@ -269,18 +269,37 @@ func slugOf(title string) string {
 // relinked is Markdown whose relative links are right one directory deeper.
 func relinked(text string) string {
 	var b strings.Builder
-	for {
-		i := strings.Index(text, "](")
-		if i < 0 {
-			return b.String() + text
+	for line := range strings.Lines(text) {
+		if m := definition().FindStringSubmatchIndex(line); m != nil && line[m[2]] != '^' {
+			target, rest, _ := strings.Cut(line[m[1]-1:], " ")
+			line = line[:m[1]-1]
+			if relative(strings.TrimRight(target, "\r\n")) {
+				line += "../"
+			}
+			line += target
+			if rest != "" {
+				line += " " + rest
+			}
 		}
-		b.WriteString(text[:i+2])
-		text = text[i+2:]
-		target, _, _ := strings.Cut(text[:min(len(text), 300)], ")")
-		if target != "" && !strings.ContainsAny(target, ":\n <>$") && !strings.ContainsAny(target[:1], "/#`\"'") && strings.ContainsAny(target, "./") {
-			b.WriteString("../")
+		for {
+			i := strings.Index(line, "](")
+			if i < 0 {
+				break
+			}
+			b.WriteString(line[:i+2])
+			line = line[i+2:]
+			if target, _, _ := strings.Cut(line[:min(len(line), 300)], ")"); relative(target) {
+				b.WriteString("../")
+			}
 		}
+		b.WriteString(line)
 	}
+	return b.String()
+}
+
+// relative reports whether the target of a link is a path from the file that it stands in.
+func relative(target string) bool {
+	return target != "" && !strings.ContainsAny(target, ":\n <>$") && !strings.ContainsAny(target[:1], "/#`\"'") && strings.ContainsAny(target, "./")
 }
 
 // withReads is what was kept, with a step for each file: below the phase that needs it, else below the label of the tree.
