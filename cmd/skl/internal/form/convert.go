@@ -192,6 +192,12 @@ func otherFiles(dir string) ([]string, error) {
 
 // check refuses a form, or the code of a loss, that there is not.
 func (q ConvertRequest) check() error {
+	switch {
+	case q.To == "":
+		return diag.New(diag.Misuse, "usage", "convert needs a form: --to %s", strings.Join(Forms(), ", ")).Hint("skl convert %s --to prose", diag.Quote(q.Path))
+	case q.Write && q.Output != "":
+		return diag.New(diag.Misuse, "usage", "-w changes the skill itself, and -o writes a copy: they do not go together").Hint("leave one of them out")
+	}
 	if !slices.Contains(Forms(), q.To) {
 		return diag.New(diag.Misuse, "usage", "--to %q is not a form of a skill", q.To).Meant(Forms()...)
 	}
@@ -308,7 +314,7 @@ func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, wri
 	case output != "":
 		target := scope.Absolute(l.Scope.Cwd, output)
 		if scope.Exists(target) {
-			return "", diag.New(diag.Misuse, "exists", "%s exists already", output)
+			return "", diag.New(diag.Misuse, "exists", "%s exists already", output).Hint("name a folder that is not there yet: -o DIR")
 		}
 		if scope.Below(dir, target) {
 			return "", diag.New(diag.Misuse, "inside_folder", "%s lies in the skill that it would be a copy of", output).Hint("name a folder beside it")
