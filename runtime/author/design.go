@@ -88,16 +88,16 @@ func (x *Design) Apply(d *Draft, syntax string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Put(skill.FileName, []byte(text), ""); err != nil {
-		return asWrong(err)
+	if err := d.putText(skill.FileName, text, ""); err != nil {
+		return err
 	}
 	if len(x.Ops) > 0 {
 		ops, err := x.ops()
 		if err != nil {
 			return err
 		}
-		if err := d.Put("references/ops.md", []byte(ops), ""); err != nil {
-			return asWrong(err)
+		if err := d.putText("references/ops.md", ops, ""); err != nil {
+			return err
 		}
 	}
 	for i := range x.Files {
@@ -109,8 +109,8 @@ func (x *Design) Apply(d *Draft, syntax string) error {
 		if _, err := d.Read(name); err == nil {
 			return wrong("there are two files %s", name)
 		}
-		if err := d.Put(name, []byte(ended(f.Text)), ""); err != nil {
-			return asWrong(err)
+		if err := d.putText(name, ended(f.Text), ""); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -102,8 +102,8 @@ func (e *Edits) Apply(d *Draft) error {
 		if err != nil {
 			return err
 		}
-		if err := d.Put(file, []byte(now), why); err != nil {
-			return asWrong(err)
+		if err := d.putText(file, now, why); err != nil {
+			return err
 		}
 	}
 	seen := map[string]bool{}
@@ -118,8 +118,8 @@ func (e *Edits) Apply(d *Draft) error {
 			}
 			return asWrong(err)
 		}
-		if err := d.Put(f.Path, []byte(ended(f.Text)), f.Why); err != nil {
-			return asWrong(err)
+		if err := d.putText(f.Path, ended(f.Text), f.Why); err != nil {
+			return err
 		}
 	}
 	for _, f := range e.Deleted {
@@ -139,6 +139,17 @@ func asWrong(err error) error {
 		return wrong("%v", err)
 	}
 	return err
+}
+
+// putText is Put for what a model wrote.
+func (d *Draft) putText(name, text, why string) error {
+	if strings.ContainsRune(text, 0) {
+		return wrong("%s would be no text: it has a NUL", diag.Printable(name))
+	}
+	if err := d.Put(name, []byte(text), why); err != nil {
+		return asWrong(err)
+	}
+	return nil
 }
 
 // ended is a text with a line end at its end.

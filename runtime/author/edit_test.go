@@ -60,6 +60,8 @@ func TestEditsRefused(t *testing.T) {
 		"no such line":    `{"edits":[{"file":"a.md","how":"delete","from":"9:abcd"}]}`,
 		"another text":    `{"edits":[{"file":"a.md","how":"delete","from":"1:0000"}]}`,
 		"a number alone":  `{"edits":[{"file":"a.md","how":"delete","from":"1"}]}`,
+		"no text":         `{"edits":[],"new_files":[{"path":"assets/a.txt","text":"\u0000","why":""}]}`,
+		"no text in it":   `{"edits":[{"file":"a.md","how":"replace","from":"` + one + `","text":"a\u0000"}]}`,
 		"backwards":       `{"edits":[{"file":"a.md","how":"delete","from":"` + two + `","to":"` + one + `"}]}`,
 		"overlap":         `{"edits":[{"file":"a.md","how":"delete","from":"` + one + `","to":"` + two + `"},{"file":"a.md","how":"replace","from":"` + two + `","text":"x"}]}`,
 		"how":             `{"edits":[{"file":"a.md","how":"rewrite","from":"` + one + `"}]}`,
