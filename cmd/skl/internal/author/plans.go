@@ -244,18 +244,27 @@ func (a *Author) plannable(skill, op string) error {
 	return nil
 }
 
-// refused is why a plan is not carried out though it was asked for.
+// refused is why a plan is not carried out though it was asked for: all that has to be agreed to, at once.
 func refused(o *Outcome, terms Terms) error {
+	var why, flags []string
+	code := "loss_refused"
 	if len(o.Needs) > 0 {
-		return diag.New(diag.Refused, "permission_added", "the change adds %s", diag.Printable(strings.Join(o.Needs, ", "))).
-			Hint("look at the difference, then add: --accept %s", diag.Quote(strings.Join(o.Needs, ",")))
+		code = "permission_added"
+		why = append(why, "the change adds "+diag.Printable(strings.Join(o.Needs, ", ")))
+		flags = append(flags, "--accept "+diag.Quote(strings.Join(o.Needs, ",")))
 	}
 	for _, loss := range o.Plan.Losses {
-		if loss.Severity == diag.SeverityError && !slices.Contains(terms.Allow, loss.Code) {
-			return diag.New(diag.Refused, "loss_refused", "%s: %s", loss.Code, loss.Text).Hint("if it is meant: --allow-loss %s", loss.Code)
+		if flag := "--allow-loss " + loss.Code; loss.Severity == diag.SeverityError && !slices.Contains(terms.Allow, loss.Code) {
+			why = append(why, loss.Code+": "+loss.Text)
+			if !slices.Contains(flags, flag) {
+				flags = append(flags, flag)
+			}
 		}
 	}
-	return nil
+	if len(why) == 0 {
+		return nil
+	}
+	return diag.New(diag.Refused, code, "%s", strings.Join(why, "; ")).Hint("look at the difference, then, if it is meant, add: %s", strings.Join(flags, " "))
 }
 
 // keepPlan writes the plan to a file that is not there.
