@@ -308,6 +308,9 @@ func conditional(text string, below bool) (clause, bool) {
 			continue
 		}
 		c, ok := cutClause(text[len(l.word):], below)
+		if !ok && below { // "the log says it is done:" could go on behind another colon, and this is the last one
+			c.cond, ok = spoken(text[len(l.word):])
+		}
 		if !ok || l.word == "when " && !decidable(c.cond) || l.open != "" && strings.ContainsAny(c.cond, "()") {
 			return clause{}, false
 		}
@@ -315,6 +318,21 @@ func conditional(text string, below bool) (clause, bool) {
 		return c, true
 	}
 	return clause{}, false
+}
+
+// spoken is a condition on what something says, of which the colon at the end is the only one.
+func spoken(text string) (cond string, ok bool) {
+	cond, ok = strings.CutSuffix(text, ":")
+	if !ok || strings.ContainsAny(cond, ":,;<>|→—.") {
+		return "", false
+	}
+	for _, w := range wordsIn(cond) {
+		switch w {
+		case "says", "shows", "reads", "reports", "mentions":
+			return cond, wholeText(cond)
+		}
+	}
+	return "", false
 }
 
 // decidable reports whether what follows "when" is a state that holds or does not, and not a moment that is waited for.

@@ -54,6 +54,19 @@ func TestStops(t *testing.T) {
 	}
 }
 
+// A condition on what something says ends at the colon before its steps, if there is no other.
+func TestSpoken(t *testing.T) {
+	for _, test := range []struct{ steps, want string }{
+		{"1. If the log says it is still in progress:\n   1. fetch it.\n2. Go.\n", "* IF << the log says it is still in progress\n  * fetch it.\n* Go.\n"},
+		{"1. If the log says error: disk full:\n   1. fetch it.\n2. Go.\n", "* If the log says error: disk full:\n  * fetch it.\n* Go.\n"},
+		{"1. If the log says so, or not:\n   1. fetch it.\n2. Go.\n", "* If the log says so, or not:\n  * fetch it.\n* Go.\n"},
+	} {
+		if got, _ := treeOf(t, test.steps); got != test.want {
+			t.Errorf("got\n%s\nwant\n%s", got, test.want)
+		}
+	}
+}
+
 // A paragraph behind the steps of a loop or condition may be for every case: nothing is cut there.
 func TestBehindTheList(t *testing.T) {
 	for _, test := range []struct{ steps, want string }{
