@@ -32,7 +32,7 @@ func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 		return Formatted{}, err
 	}
 	var copies map[string]bool
-	if !q.Check && !q.DryRun {
+	if !q.Check {
 		if copies, err = l.copies(q.Paths, dirs); err != nil {
 			return Formatted{}, err
 		}
