@@ -7,7 +7,7 @@ import (
 )
 
 // definition is a line that says where the links with a label lead, or what a footnote says.
-var definition = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ {0,3}\[([^\[\]]{1,200})\]:[ \t]+\S`) })
+var definition = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ {0,3}\[([^\[\]]{1,200})\]:[ \t]+(\S)`) })
 
 // maxDefinitions bounds how many of a file are followed.
 const maxDefinitions = 500

@@ -37,6 +37,7 @@ func TestWhichList(t *testing.T) {
 		{"a list that starts again", "## Steps\n\n1. Read the log.\n2. Mend it.\n\nNow publish:\n\n1. Tag it.\n2. Push it.\n\nOnly if the user agreed:\n\n1. Drop it.\n\n" + more,
 			"* Read the log.\n* Mend it.\n* Now publish:\n  * Tag it.\n  * Push it.\n* Only if the user agreed:\n  * Drop it.\n"},
 		{"a list with rules between", "## Steps\n\n1. Read the log.\n\n---\n\n2. Mend it.\n\n" + more, steps},
+		{"a list that goes on", "## Steps\n\n9. Read the log.\n\nThen:\n\n10. Mend it.\n11. Go.\n\n" + more, "* Read the log.\n* Then:\n* Mend it.\n* Go.\n"},
 		{"a limit above the list", "## Steps\n\nOnly do this when the user typed WIPE.\n\n1. Delete it.\n2. Go.\n\n" + more, "* Only do this when the user typed WIPE.\n  * Delete it.\n  * Go.\n"},
 		{"a choice of workflows", "## Practical Workflows\n\n1. Purge it.\n2. Ship it.\n\n" + more, one},
 		{"another language", "## 步骤\n\n1. Red.\n2. Blue.\n\n" + more, "* Red.\n* Blue.\n"},
@@ -200,7 +201,7 @@ func TestOneStep(t *testing.T) {
 
 // A link by a label leads where it did, whichever part of the text its definition is in now.
 func TestDefinitions(t *testing.T) {
-	body := "## Steps\n\n1. Open [the guide][r] and [it][].\n2. Do it[^1] fast.\n\n## Table\n\n| a | b |\n|---|---|\n| [t](docs/t.md) | [u][web] |\n\n[r]: docs/r.md \"Guide\"\n[It]: ./it.md\n[^1]: Only on Mondays.\n\n## Links\n\n[web]: https://example.com/a.b\n"
+	body := "## Steps\n\n1. Open [the guide][r] and [it][].\n2. Do it[^1] fast.\n\n## Table\n\n| a | b |\n|---|---|\n| [t](docs/t.md) | [u][web] |\n\n[r]: docs/r.md \"Guide\"\n[It]: ./it.md\n[^1]: Only on Mondays.\n\n## Links\n\n[web]: https://example.com/a.b\n[own]: änderung.md\n\nSee [own].\n"
 	got, err := prose.ToTree([]byte(head+body), "demo", fstest.MapFS{})
 	if err != nil {
 		t.Fatal(err)
@@ -211,5 +212,8 @@ func TestDefinitions(t *testing.T) {
 	}
 	if want := "| [t](../docs/t.md) | [u][web] |\n\n[r]: ../docs/r.md \"Guide\"\n[It]: .././it.md\n[^1]: Only on Mondays.\n\n[web]: https://example.com/a.b\n"; !strings.HasSuffix(got.Files[0].Text, want) {
 		t.Errorf("%q", got.Files[0].Text)
+	}
+	if want := "[own]: ../änderung.md\n"; !strings.Contains(got.Files[1].Text, want) {
+		t.Errorf("%q", got.Files[1].Text)
 	}
 }

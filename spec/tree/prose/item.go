@@ -78,7 +78,7 @@ func (c *reader) items(l listing) []*item {
 		case c.kinds[n] == emptyLine, c.kinds[n] == ruleLine:
 		case at > 0:
 			moved = false
-			s.entry(n, col, ordered && !strings.HasPrefix(strings.TrimLeft(text, " \t"), "1"), ordered, s.clean(n, strings.TrimSpace(text[at:])))
+			s.entry(n, col, ordered && !isFirst(text), ordered, s.clean(n, strings.TrimSpace(text[at:])))
 		default:
 			moved = false
 			s.line(n, text)
@@ -88,6 +88,12 @@ func (c *reader) items(l listing) []*item {
 		it.text = strings.TrimSpace(strings.Join(it.lines, " "))
 	}
 	return root.kids
+}
+
+// isFirst reports whether the entry of a numbered list on a line has the number 1.
+func isFirst(l string) bool {
+	l = strings.TrimLeft(l, " \t")
+	return strings.HasPrefix(l, "1.") || strings.HasPrefix(l, "1)")
 }
 
 // entry adds an entry of a list.

@@ -38,6 +38,7 @@ func TestStops(t *testing.T) {
 		{"If it is red: stop. Do not print it.", "* IF << it is red\n  * END stop. Do not print it.\n* Go.\n"},
 		{"If it is red, exit with an error message.", "* IF << it is red\n  * END exit with an error message.\n* Go.\n"},
 		{"If it is red, tell the user and stop.", "* IF << it is red\n  * tell the user and stop.\n  * END\n* Go.\n"},
+		{"If it is red, stop: nothing was changed before it.", "* IF << it is red\n  * END nothing was changed before it.\n* Go.\n"},
 		{"If it is red, stop and wait for the user.", "* IF << it is red\n  * stop and wait for the user.\n* Go.\n"},
 		{"If it is red, stop the server.", "* IF << it is red\n  * stop the server.\n* Go.\n"},
 		{"If it is red, stop and fix it before continuing.", "* IF << it is red\n  * stop and fix it before continuing.\n* Go.\n"},

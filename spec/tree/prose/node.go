@@ -167,7 +167,7 @@ func (c *reader) leaf(it *item, indent string) {
 		c.lose(it.line, "an empty step")
 	case (lower == "stop." || lower == "stop") && !it.goesOn:
 		text = "END"
-	case strings.HasPrefix(lower, "stop: ") && !goesOnLater(lower):
+	case strings.HasPrefix(lower, "stop: "): // as Convert writes END
 		text = "END " + text[len("stop: "):]
 	case stops(lower) && !it.goesOn:
 		text = "END " + text

@@ -271,8 +271,8 @@ func relinked(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if m := definition().FindStringSubmatchIndex(line); m != nil && line[m[2]] != '^' {
-			target, rest, _ := strings.Cut(line[m[1]-1:], " ")
-			line = line[:m[1]-1]
+			target, rest, _ := strings.Cut(line[m[4]:], " ")
+			line = line[:m[4]]
 			if relative(strings.TrimRight(target, "\r\n")) {
 				line += "../"
 			}

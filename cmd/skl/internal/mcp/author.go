@@ -27,7 +27,7 @@ type lookQuestion struct {
 	To        string `json:"to,omitempty" jsonschema:"for convert: tree or prose"`
 	File      string `json:"file,omitempty" jsonschema:"one file of it; default all"`
 	From      int    `json:"from,omitempty" jsonschema:"first line to show of the file"`
-	MaxTokens int    `json:"max_tokens,omitempty" jsonschema:"most tokens of text; default what is there, up to 256 kB"`
+	MaxTokens int    `json:"max_tokens,omitempty" jsonschema:"most tokens of text; default what is there, up to 48 kB"`
 }
 
 type planQuestion struct {
