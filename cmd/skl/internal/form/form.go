@@ -75,7 +75,15 @@ func (l *Linter) copies(args, dirs []string) (map[string]bool, error) {
 			}
 		}
 		out[dir] = true
-		l.Scope.Tell.Warn("%s is an installed copy, which the next update replaces: it stays as it is", l.Scope.Short(dir))
+	}
+	switch len(out) {
+	case 0:
+	case 1:
+		for dir := range out {
+			l.Scope.Tell.Warn("%s is an installed copy, which the next update replaces: it stays as it is", l.Scope.Short(dir))
+		}
+	default:
+		l.Scope.Tell.Warn("%s, which the next update replaces, stay as they are: skl list names them", diag.Count(len(out), "installed skill"))
 	}
 	return out, nil
 }
