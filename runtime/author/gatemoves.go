@@ -40,39 +40,29 @@ func waits(n *tree.Node) bool {
 	return n.Kind == tree.Ask || n.Kind == tree.ShowPlan || n.Kind == tree.End
 }
 
-// movedGates lists the questions, plans and ends that a draft still has and that no longer come before what they came before, or are only
-// come to in a case now: without that more happens than before, as if they were gone.
-func movedGates(d *Draft) (losses []skill.Loss) {
-	was, ok := treesOf(d.Before(), d.Name)
-	now, still := treesOf(d.FS(), d.Name)
-	if !ok || !still {
-		return nil
-	}
-	for name, before := range was {
-		after, there := now[name]
-		if there {
-			losses = append(losses, movedIn(before, after)...)
-		}
-	}
-	return losses
+// A standing is the nodes of one tree of a skill: of an op, or with the name "" its own.
+type standing struct {
+	op    string
+	nodes []stand
 }
 
-// treesOf are the nodes of the trees of a skill by the names of their ops, "" for its own tree.
-func treesOf(fsys fs.FS, name string) (map[string][]stand, bool) {
+// treesOf are the trees of the skill in fsys, its own first; ok is false for one that has none or cannot be read.
+func treesOf(fsys fs.FS, name string) (out []standing, ok bool) {
 	s, err := tree.Load(fsys, name)
 	if err != nil || s.Tree == nil {
 		return nil, false
 	}
-	out := map[string][]stand{"": stands(s.Tree.Nodes)}
+	out = []standing{{"", stands(s.Tree.Nodes)}}
 	for _, op := range s.Ops {
 		if op.Tree != nil {
-			out[op.Name] = stands(op.Tree.Nodes)
+			out = append(out, standing{op.Name, stands(op.Tree.Nodes)})
 		}
 	}
 	return out, true
 }
 
-// movedIn is movedGates of one tree.
+// movedIn lists the questions, plans and ends that a tree still has and that no longer come before what they came before, or are only
+// come to in a case now: without that more happens than before, as if they were gone.
 func movedIn(before, after []stand) (losses []skill.Loss) {
 	first := map[string]int{} // where a step that does something first stands now
 	found := map[gate][]stand{}
@@ -83,10 +73,19 @@ func movedIn(before, after []stand) (losses []skill.Loss) {
 			first[gateOf(s.node).text] = s.at
 		}
 	}
+	behind := make([]int, len(before)+1) // where the first of the steps that stood from there on stands now
+	behind[len(before)] = len(after)
 	then := map[string]int{}
 	for _, s := range before {
 		if _, ok := then[gateOf(s.node).text]; !ok && acts(s.node) {
 			then[gateOf(s.node).text] = s.at
+		}
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		behind[i] = behind[i+1]
+		text := gateOf(before[i].node).text
+		if to, ok := first[text]; ok && text != "" && acts(before[i].node) && then[text] == i {
+			behind[i] = min(behind[i], to)
 		}
 	}
 	for _, s := range before {
@@ -100,10 +99,8 @@ func movedIn(before, after []stand) (losses []skill.Loss) {
 		if len(list[0].below) > len(s.below) {
 			why = "it is only come to in a case now"
 		}
-		for text, n := range then {
-			if to, ok := first[text]; ok && n > s.at && to < list[0].at && text != "" {
-				why = "a step that came behind it comes first now"
-			}
+		if behind[s.at+1] < list[0].at {
+			why = "a step that came behind it comes first now"
 		}
 		if why != "" {
 			losses = append(losses, skill.Loss{Code: skill.LossRule, Field: "tree", From: at, Severity: diag.SeverityError,

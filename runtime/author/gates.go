@@ -2,7 +2,6 @@ package author
 
 import (
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -16,26 +15,17 @@ type gate struct {
 	text string // in words, with its options
 }
 
-// gatesOf are those of all trees of the skill in fsys, in order; ok is false for one that has no tree or cannot be read.
-func gatesOf(fsys fs.FS, name string) (nodes []*tree.Node, ok bool) {
-	s, err := tree.Load(fsys, name)
-	if err != nil || s.Tree == nil {
-		return nil, false
-	}
-	collect := func(n *tree.Node) bool {
-		switch n.Kind {
-		case tree.Ask, tree.ShowPlan, tree.End, tree.If, tree.ElseIf:
-			nodes = append(nodes, n)
-		}
-		return true
-	}
-	tree.Walk(s.Tree.Nodes, collect)
-	for _, op := range s.Ops {
-		if op.Tree != nil {
-			tree.Walk(op.Tree.Nodes, collect)
+// gatesOf are those of the trees of a skill, in order.
+func gatesOf(trees []standing) (nodes []*tree.Node) {
+	for _, t := range trees {
+		for _, s := range t.nodes {
+			switch s.node.Kind {
+			case tree.Ask, tree.ShowPlan, tree.End, tree.If, tree.ElseIf:
+				nodes = append(nodes, s.node)
+			}
 		}
 	}
-	return nodes, true
+	return nodes
 }
 
 func gateOf(n *tree.Node) gate {
@@ -46,13 +36,12 @@ func gateOf(n *tree.Node) gate {
 
 // lostGates lists the gates of a skill that stays a tree and has them nowhere any more; others are the skills that it requires. A question, a
 // plan that is shown or an end of which there are fewer than before is the loss of a rule, however short; another text of one is the loss of that.
+// So is one that stands elsewhere now: see movedIn.
 func lostGates(d *Draft, others []*Text) []skill.Loss {
-	was, _ := gatesOf(d.Before(), d.Name)
-	if len(was) == 0 {
-		return nil
-	}
-	now, ok := gatesOf(d.FS(), d.Name)
-	if !ok {
+	before, ok := treesOf(d.Before(), d.Name)
+	after, still := treesOf(d.FS(), d.Name)
+	was, now := gatesOf(before), gatesOf(after)
+	if !ok || !still || len(was) == 0 {
 		return nil
 	}
 	left, kinds, elsewhere := map[gate]int{}, map[tree.Kind]int{}, map[gate]bool{}
@@ -61,8 +50,8 @@ func lostGates(d *Draft, others []*Text) []skill.Loss {
 		kinds[n.Kind]++
 	}
 	for _, t := range others {
-		has, _ := gatesOf(t.fsys, "")
-		for _, n := range has {
+		has, _ := treesOf(t.fsys, "")
+		for _, n := range gatesOf(has) {
 			elsewhere[gateOf(n)] = true
 		}
 	}
@@ -87,6 +76,13 @@ func lostGates(d *Draft, others []*Text) []skill.Loss {
 			loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
 		}
 		losses = append(losses, loss)
+	}
+	byOp := map[string][]stand{}
+	for _, t := range after {
+		byOp[t.op] = t.nodes
+	}
+	for _, t := range before {
+		losses = append(losses, movedIn(t.nodes, byOp[t.op])...)
 	}
 	return losses
 }

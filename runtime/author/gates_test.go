@@ -12,6 +12,20 @@ import (
 
 const gated = "---\nname: s\ndescription: Does s. Use when asked.\n---\n\n## Tree\n\n* s\n  * Plan it >> plan\n  * SHOW_PLAN >> plan\n  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n  * Do it >> done\n\n## Rules\n\n- Be kind.\n\n## Response: done\n"
 
+// edited is a draft of a skill in whose text the first old is new.
+func edited(t *testing.T, text, old, new string) *Draft {
+	t.Helper()
+	d := Over("s", fstest.MapFS{"SKILL.md": {Data: []byte(text)}})
+	now := strings.Replace(text, old, new, 1)
+	if now == text {
+		t.Fatalf("there is no %q", old)
+	}
+	if err := d.Put("SKILL.md", []byte(now), ""); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // TestLostGates names what holds a tree up and is gone, in however few words, and nothing that only moved.
 func TestLostGates(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -28,14 +42,7 @@ func TestLostGates(t *testing.T) {
 		"a gate":             {"  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n", "", 2, 1},
 		"one that comes too": {"  * Do it", "  * ASK << Really? | Yes | No\n  * IF << No\n    * END\n  * Do it", 0, 0},
 	} {
-		d := Over("s", fstest.MapFS{"SKILL.md": {Data: []byte(gated)}})
-		now := strings.Replace(gated, c.old, c.text, 1)
-		if now == gated {
-			t.Fatal(name)
-		}
-		if err := d.Put("SKILL.md", []byte(now), ""); err != nil {
-			t.Fatal(err)
-		}
+		d := edited(t, gated, c.old, c.text)
 		losses, err := Lost(d)
 		errors := 0
 		for _, l := range losses {
@@ -70,14 +77,7 @@ func TestMovedGates(t *testing.T) {
 		"a step further on":  {"  * Plan it >> plan\n  * SHOW_PLAN >> plan\n", "  * SHOW_PLAN >> plan\n  * Plan it >> plan\n", 0},
 		"the plan behind it": {"  * SHOW_PLAN >> plan\n  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n  * Do it >> done\n", "  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n  * ASK << Sure? | Yes | No\n  * IF << No\n    * END\n  * Do it >> done\n  * SHOW_PLAN >> plan\n", 1},
 	} {
-		d := Over("s", fstest.MapFS{"SKILL.md": {Data: []byte(gated)}})
-		now := strings.Replace(gated, c.old, c.text, 1)
-		if now == gated {
-			t.Fatal(name)
-		}
-		if err := d.Put("SKILL.md", []byte(now), ""); err != nil {
-			t.Fatal(err)
-		}
+		d := edited(t, gated, c.old, c.text)
 		losses, err := Lost(d)
 		rules := 0
 		for _, l := range losses {
@@ -106,14 +106,7 @@ func TestLostRules(t *testing.T) {
 		"without blanks":   {"然后写入报告。", "", "", []string{skill.LossText}},
 		"moved, no blanks": {"然后写入报告。", "", "然后写入报告。\n", nil},
 	} {
-		d := Over("s", fstest.MapFS{"SKILL.md": {Data: []byte(text)}})
-		now := strings.Replace(text, c.old, c.text, 1)
-		if now == text {
-			t.Fatal(name)
-		}
-		if err := d.Put("SKILL.md", []byte(now), ""); err != nil {
-			t.Fatal(err)
-		}
+		d := edited(t, text, c.old, c.text)
 		if c.more != "" {
 			if err := d.Put("references/old.md", []byte(c.more), ""); err != nil {
 				t.Fatal(err)

@@ -32,7 +32,8 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		own.shown = places.after
 	}
 	kept := append(slices.Clone(others), own)
-	losses := append(lostGates(d, others), movedGates(d)...)
+	ruled := &Text{fsys: d.FS(), shown: own.rulesOf}
+	losses := lostGates(d, others)
 	listed := map[string]bool{}
 	for _, l := range losses {
 		listed[l.From] = true
@@ -44,8 +45,8 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		inRules, guard := rules(c.Path, string(c.Was)), guardLines(string(c.Was))
 		for _, s := range places.sentences(c.Path, string(c.Was)) {
 			found, err := anyHolds(kept, s.words)
-			if found && inRules(s.line) && own.lostRule(s.words) {
-				found, err = anyHolds(others, s.words)
+			if found && inRules(s.line) {
+				found, err = anyHolds(append(slices.Clone(others), ruled), s.words)
 			}
 			if err != nil {
 				return nil, err
@@ -121,35 +122,21 @@ func anyHolds(all []*Text, sentence string) (bool, error) {
 	return false, nil
 }
 
-// lostRule reports whether a sentence that was a rule is none any more: no section of rules and no policy has it outside of a comment.
-func (t *Text) lostRule(sentence string) bool {
-	lost := true
-	err := fs.WalkDir(t.fsys, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || !lost || e.IsDir() || !isText(name) || name != skill.FileName && !policy(name) {
-			return err
+// rulesOf is the part of a text that says what must or must not be done, outside of comments.
+func (t *Text) rulesOf(name, text string) string {
+	text = uncommented(text)
+	if t.shown != nil {
+		text = t.shown(name, text)
+	}
+	in := rules(name, text)
+	var b strings.Builder
+	n := 0
+	for line := range strings.Lines(text) {
+		if n++; in(n) {
+			b.WriteString(line)
 		}
-		data, err := fs.ReadFile(t.fsys, name)
-		if err != nil {
-			return err
-		}
-		text := uncommented(string(data))
-		if t.shown != nil {
-			text = t.shown(name, text)
-		}
-		in := rules(name, text)
-		var b strings.Builder
-		n := 0
-		for line := range strings.Lines(text) {
-			if n++; in(n) {
-				b.WriteString(line)
-			}
-		}
-		var w strings.Builder
-		words(&w, b.String())
-		lost = !strings.Contains(w.String(), " "+sentence+" ")
-		return nil
-	})
-	return err == nil && lost
+	}
+	return b.String()
 }
 
 // uncommented is Markdown with its comments left out, and their lines kept.
