@@ -44,6 +44,7 @@ func (c *reader) oneStep(fsys fs.FS, name string) (Conversion, error) {
 		body = c.nl + body
 	}
 	src := skill.Apply(c.src, append(c.front(), diag.Fix{Start: c.doc.Body, End: len(c.src), Text: body}))
+	src = []byte(m.define(string(src), c.definitions())) // of Rules and Response
 	conv := Conversion{Source: src, Files: m.files, Losses: c.losses}
 	if err := c.proved(src); err != nil {
 		return Conversion{}, err

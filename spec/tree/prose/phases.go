@@ -66,7 +66,7 @@ func (c *reader) phase(head int) phase {
 	}
 	count := 0
 	if p.listing, _, count = c.firstList(head, p.next); count > 0 {
-		if p.stays = deeper || !c.bare(p); p.stays && c.conditional(p) {
+		if p.stays = deeper || !c.bare(p); p.stays && c.limited(p) {
 			p.listing, p.words = listing{head: head}, true
 		}
 		return p
@@ -79,9 +79,9 @@ func (c *reader) phase(head int) phase {
 	return p
 }
 
-// conditional reports whether the text of a phase beside its list says when, how often or up to where its steps are done: without that
+// limited reports whether the text of a phase beside its list says when, how often or up to where its steps are done: without that
 // they would be done in every case.
-func (c *reader) conditional(p phase) bool {
+func (c *reader) limited(p phase) bool {
 	for n := p.head + 1; n < p.next; n++ {
 		if c.kinds[n] == textLine && (n < p.first || n > p.last) && c.kinds[n-1] != textLine && governs(strings.ToLower(strings.TrimSpace(c.line(n)))) {
 			return true
