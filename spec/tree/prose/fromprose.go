@@ -107,7 +107,7 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 		c.nodes(c.under(list.head, c.items(list)), "  ")
 		edits = c.section(list)
 		if list.head >= c.doc.BodyLine && c.kinds[list.head] == headLine && !onlySteps(headText(c.line(list.head))) {
-			c.lose(list.head, "the heading \""+headText(c.line(list.head))+"\" is \"## Tree\" now: see whether what stands below it is steps")
+			c.lose(list.head, "the list below \""+headText(c.line(list.head))+"\" is the tree now: see whether it is the steps")
 		}
 	}
 	out := skill.Apply(src, append(edits, c.around()...))
