@@ -2,15 +2,16 @@ package within
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -24,262 +25,306 @@ type Edit struct {
 	Executable bool // of a file that is not there
 }
 
-// maxEntries bounds a folder that is edited.
-const maxEntries = 50_000
+// editMark starts the name of a directory in a folder that is edited.
+const editMark = ".skl-edit-"
 
-// Edit changes files of the folder dir, all or none: it makes a copy of the folder beside it, changes that, and exchanges the two in one
-// step. Everything else in the folder stays as it is, links and modes included. It is refused, with nothing changed, if a file does not
-// hold what the edit says that it was, or if anything in the folder changes while it runs: code changed_meanwhile. Where two folders
-// cannot be exchanged in one step, there is a moment in which dir is not there. The working directory, here, must not lie in dir: code inside_folder.
-func (d *Dir) Edit(dir, here string, edits []Edit) error {
+// Edit changes files of the folder dir where they stand, all or none: the folder and everything else in it stay what they are, and who
+// works in it goes on. First come files that are new, then those that change, in the order given, then those that go, with directories
+// that are empty then. It is refused, with nothing changed, if a file does not hold what the edit says that it was: code changed_meanwhile.
+// What somebody writes to one of the files at the same moment stays, and the error says so. Where two files cannot be exchanged in one
+// step, that moment is not seen. All is written beforehand, so that putting it in place takes a moment; a process that is killed in it
+// leaves some files as they were, and a directory .skl-edit-NUMBER, which the next edit removes.
+func (d *Dir) Edit(dir string, edits []Edit) (err error) {
 	if info, err := d.Lstat(dir); err != nil {
 		return err
 	} else if !info.IsDir() {
 		return notAFolder(dir, info.Mode())
 	}
-	if here == dir || strings.HasPrefix(here, dir+string(filepath.Separator)) {
-		return diag.New(diag.Refused, "inside_folder", "%s is replaced by another folder, and the working directory lies in it", dir).Hint("cd %s", diag.Quote(filepath.Dir(dir)))
-	}
-	above := filepath.Dir(dir)
-	parent, err := d.OpenRoot(above)
+	root, err := d.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer parent.Close()
-	temp, done, err := d.Staging(dir)
-	if err != nil {
+	e := editor{in: &Dir{dir, root}, root: root}
+	defer e.in.Close()
+	var done func()
+	if e.temp, done, err = e.in.reserve(dir, editMark, numbered); err != nil {
 		return err
 	}
 	defer done()
-	e := editor{parent: parent, dir: dir, from: filepath.Base(dir), to: filepath.Join(filepath.Base(temp), filepath.Base(dir)), seen: map[string]entry{}}
-	if err := e.clone("."); err != nil {
+	if err := e.stage(edits); err != nil {
 		return err
 	}
-	for i := range edits {
-		if err := e.edit(&edits[i]); err != nil {
-			return err
+	for i := range e.steps {
+		if err := e.put(&e.steps[i]); err != nil {
+			return e.back(i, err)
 		}
 	}
-	staged := filepath.Join(temp, filepath.Base(dir))
-	if err := d.SyncTree(staged); err != nil {
-		return err
-	}
-	old, err := d.swap(dir, staged, filepath.Join(temp, "old"))
-	if err != nil {
-		return err
-	}
-	if e.from = filepath.Join(filepath.Base(temp), filepath.Base(old)); !e.same() {
-		if _, err := d.swap(dir, old, filepath.Join(temp, "new")); err != nil {
-			return fmt.Errorf("%s was changed while it was edited, and lies in %s now: %w", dir, old, err)
-		}
-		return e.changed(".")
-	}
-	return d.SyncDir(above)
+	return e.end()
 }
 
-// swap puts staged in the place of dir; old is where dir is then.
-func (d *Dir) swap(dir, staged, aside string) (old string, err error) {
-	if err = d.Exchange(dir, staged); !errors.Is(err, errors.ErrUnsupported) {
-		return staged, err
-	}
-	if err := d.Rename(dir, aside); err != nil {
-		return "", err
-	}
-	if err := d.Rename(staged, dir); err != nil {
-		return "", errors.Join(err, d.Rename(aside, dir))
-	}
-	return aside, nil
+// aside ends the name of what is moved away for a moment.
+const aside = "-"
+
+// numbered reports whether an edit gives a file this name.
+func numbered(name string) bool {
+	_, err := strconv.ParseUint(strings.TrimSuffix(name, aside), 10, 32)
+	return err == nil
 }
 
-// An editor copies a folder in parent and changes the copy.
+// An editor changes files of one folder.
 type editor struct {
-	parent   *os.Root
-	dir      string // for messages
-	from, to string // folder and copy, relative to parent
-	seen     map[string]entry
+	in    *Dir // the folder, which nothing leads out of
+	root  *os.Root
+	temp  string // a directory in it
+	steps []step
+	made  []string // directories
 }
 
-// An entry is what tells that a file changed.
-type entry struct {
-	mode fs.FileMode
-	size int64
-	time time.Time
-	link string
+// A step changes one file.
+type step struct {
+	at       string // path of the file
+	slot     string // path of the file that takes its place, and of what was there afterwards
+	was, now []byte // as in an Edit
 }
 
-func entryOf(info fs.FileInfo, link string) entry {
-	e := entry{info.Mode(), info.Size(), info.ModTime(), link}
-	if info.IsDir() {
-		e.size, e.time = 0, time.Time{} // its entries are compared
-	}
-	return e
-}
-
-func (e *editor) changed(name string) error {
-	return changedMeanwhile(filepath.Join(e.dir, filepath.FromSlash(name)))
-}
-
-// look describes an entry of the folder.
-func (e *editor) look(name string) (entry, error) {
-	at := filepath.Join(e.from, name)
-	info, err := e.parent.Lstat(at)
-	if err != nil {
-		return entry{}, err
-	}
-	link := ""
-	if info.Mode()&fs.ModeSymlink != 0 {
-		if link, err = e.parent.Readlink(at); err != nil {
-			return entry{}, err
+// stage checks that the files are what they shall be, and writes what takes their place.
+func (e *editor) stage(edits []Edit) error {
+	for i := range edits {
+		x := &edits[i]
+		if !filepath.IsLocal(filepath.FromSlash(x.Path)) || path.Clean(x.Path) != x.Path || x.Path == "." {
+			return diag.New(diag.Refused, "path_outside", "%q is no path in %s", x.Path, e.in.path)
 		}
-	}
-	return entryOf(info, link), nil
-}
-
-// list are the entries of a directory of the folder.
-func (e *editor) list(name string) ([]string, error) {
-	f, err := e.parent.Open(filepath.Join(e.from, name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
-}
-
-// clone copies an entry and what is below it.
-func (e *editor) clone(name string) error {
-	is, err := e.look(name)
-	if err != nil {
-		return err
-	}
-	if e.seen[name] = is; len(e.seen) > maxEntries {
-		return diag.New(diag.Unmet, "too_many_files", "%s holds more than %d files", e.dir, maxEntries)
-	}
-	from, to := filepath.Join(e.from, name), filepath.Join(e.to, name)
-	switch {
-	case is.mode.IsRegular():
-		if e.parent.Link(from, to) == nil {
-			return nil
-		}
-		return e.copy(from, to, is)
-	case is.mode&fs.ModeSymlink != 0:
-		return e.parent.Symlink(is.link, to)
-	case !is.mode.IsDir():
-		return notAFile(filepath.Join(e.dir, name), is.mode)
-	}
-	if err := e.parent.Mkdir(to, 0o700); err != nil {
-		return err
-	}
-	names, err := e.list(name)
-	if err != nil {
-		return err
-	}
-	for _, child := range names {
-		if err := e.clone(filepath.Join(name, child)); err != nil {
+		s := step{filepath.Join(e.in.path, filepath.FromSlash(x.Path)), filepath.Join(e.temp, strconv.Itoa(i)), x.Was, x.Now}
+		perm, err := e.in.mode(&s, x.Executable)
+		if err != nil {
 			return err
 		}
+		if s.now != nil {
+			if err := e.in.fill(&s, perm); err != nil {
+				return err
+			}
+		}
+		e.steps = append(e.steps, s)
 	}
-	return e.parent.Chmod(to, is.mode.Perm())
+	slices.SortStableFunc(e.steps, func(a, b step) int { return a.turn() - b.turn() })
+	return e.in.SyncTree(e.temp)
 }
 
-// copy copies a file where it cannot have two names.
-func (e *editor) copy(from, to string, is entry) error {
-	in, err := e.parent.Open(from)
+// turn is when a step comes.
+func (s *step) turn() int {
+	switch {
+	case s.was == nil:
+		return 0
+	case s.now != nil:
+		return 1
+	}
+	return 2
+}
+
+// mode is that of the file as it will be. A file that is not what the step says is refused.
+func (d *Dir) mode(s *step, executable bool) (fs.FileMode, error) {
+	switch {
+	case s.was == nil && d.Exists(s.at):
+		return 0, cmp.Or(d.Replaceable(s.at), changedMeanwhile(s.at))
+	case s.was == nil && executable:
+		return 0o755, nil
+	case s.was == nil:
+		return 0o644, nil
+	}
+	if err := d.holds(s.at, s.was); err != nil {
+		return 0, err
+	}
+	info, err := d.Lstat(s.at)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode().Perm(), nil
+}
+
+// fill writes what takes the place of a file: with its mode, or, of a new file, with one of which the umask takes something.
+func (d *Dir) fill(s *step, perm fs.FileMode) error {
+	if err := d.Create(s.slot, s.now, perm); err != nil || s.was == nil {
+		return err
+	}
+	return d.do(s.slot, func(o ops, name string) error { return o.Chmod(name, perm) })
+}
+
+// put does one step. What it does not want to have done it undoes.
+func (e *editor) put(s *step) error {
+	var err error
+	switch {
+	case s.was == nil:
+		return e.create(s)
+	case s.now == nil:
+		err = e.in.Rename(s.at, s.slot)
+	default:
+		err = e.exchange(s)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return changedMeanwhile(s.at)
+	}
+	if err != nil || e.in.holds(s.slot, s.was) == nil {
+		return err
+	}
+	if err := e.undo(s); err != nil && !errors.Is(err, diag.Code("changed_meanwhile")) {
+		return err
+	}
+	return changedMeanwhile(s.at)
+}
+
+// create puts a new file in place. One that somebody else made stays.
+func (e *editor) create(s *step) error {
+	made, err := e.in.MkdirAll(filepath.Dir(s.at), 0o755)
+	e.made = append(e.made, made...)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := e.parent.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, is.mode.Perm())
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = e.parent.Chtimes(to, is.time, is.time)
+	if err = e.link(s.slot, s.at); errors.Is(err, fs.ErrExist) {
+		return changedMeanwhile(s.at)
 	}
 	return err
 }
 
-// edit changes a file of the copy.
-func (e *editor) edit(x *Edit) error {
-	if !filepath.IsLocal(filepath.FromSlash(x.Path)) || path.Clean(x.Path) != x.Path || x.Path == "." {
-		return diag.New(diag.Refused, "path_outside", "%q is no path in %s", x.Path, e.dir)
-	}
-	copied, err := e.parent.OpenRoot(e.to) // a link in it leads nowhere else
-	if err != nil {
+// link moves what is no link to where nothing is.
+func (e *editor) link(from, to string) error {
+	a, errA := e.in.rel(from)
+	b, errB := e.in.rel(to)
+	if err := errors.Join(errA, errB); err != nil {
 		return err
 	}
-	defer copied.Close()
-	name := filepath.FromSlash(x.Path)
-	info, err := copied.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		return notAFile(filepath.Join(e.dir, name), info.Mode())
+	err := e.root.Link(a, b)
+	switch {
+	case err == nil:
+		return e.in.Remove(from)
+	case e.in.Exists(to):
+		return fs.ErrExist
+	case !errors.Is(err, fs.ErrNotExist): // a directory, or a disk without links
+		return e.in.Rename(from, to)
 	}
-	there, perm := err == nil, x.perm()
-	if there {
-		perm = info.Mode().Perm()
-		has, err := copied.ReadFile(name)
-		if err != nil {
+	return err
+}
+
+// exchange has a file and what takes its place change places.
+func (e *editor) exchange(s *step) error {
+	err := e.in.Exchange(s.at, s.slot)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err := e.in.Rename(s.at, s.slot+aside); err != nil {
+		return err
+	}
+	if err := e.in.Rename(s.slot, s.at); err != nil {
+		return errors.Join(err, e.in.Rename(s.slot+aside, s.at))
+	}
+	return e.in.Rename(s.slot+aside, s.slot)
+}
+
+// undo undoes a step. What somebody else wrote since stays, with code changed_meanwhile; what can have no place is kept beside it.
+func (e *editor) undo(s *step) error {
+	switch {
+	case s.was == nil:
+		if err := e.in.Rename(s.at, s.slot); err != nil || e.in.holds(s.slot, s.now) == nil {
 			return err
 		}
-		if x.Was == nil || !bytes.Equal(has, x.Was) {
-			return e.changed(x.Path)
+		if err := e.link(s.slot, s.at); err != nil {
+			return e.keep(s, err)
 		}
-		if err := copied.Remove(name); err != nil { // it has two names
-			return err
-		}
-	} else if x.Was != nil {
-		return e.changed(x.Path)
-	}
-	if x.Now == nil {
-		for up := filepath.Dir(name); up != "." && copied.Remove(up) == nil; up = filepath.Dir(up) {
+		return changedMeanwhile(s.at)
+	case s.now == nil:
+		if err := e.link(s.slot, s.at); err != nil {
+			return e.keep(s, err)
 		}
 		return nil
 	}
-	if err := copied.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
+	back, _ := e.in.Lstat(s.slot)
+	if err := e.exchange(s); err != nil {
+		return e.keep(s, err)
 	}
-	if err := copied.WriteFile(name, x.Now, perm); err != nil || !there {
-		return err
+	if e.in.holds(s.slot, s.now) == nil {
+		return nil
 	}
-	return copied.Chmod(name, perm) // whatever the umask is
+	if err := e.exchange(s); err != nil {
+		return e.keep(s, err)
+	}
+	if now, err := e.in.Lstat(s.slot); err != nil || !os.SameFile(back, now) {
+		return e.keep(s, changedMeanwhile(s.at))
+	}
+	return changedMeanwhile(s.at)
 }
 
-// perm is the mode of a new file, of which the umask may take something.
-func (x *Edit) perm() fs.FileMode {
-	if x.Executable {
-		return 0o755
+// keep puts the file that has no place beside the one that has.
+func (e *editor) keep(s *step, why error) error {
+	beside, err := e.in.unused(filepath.Dir(s.at), ".skl-"+filepath.Base(s.at)+"-", func(path string) error { return e.link(s.slot, path) })
+	if err != nil {
+		beside = e.temp + aside // which no edit removes
+		err = e.in.Rename(e.temp, beside)
 	}
-	return 0o644
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	if errors.Is(why, fs.ErrExist) {
+		why = changedMeanwhile(s.at)
+	}
+	return fmt.Errorf("%w: what was there lies in %s", why, beside)
 }
 
-// same reports whether the folder is as it was when it was copied.
-func (e *editor) same() bool {
-	n := 0
-	var walk func(name string) bool
-	walk = func(name string) bool {
-		is, err := e.look(name)
-		if err != nil || is != e.seen[name] {
-			return false
+// back undoes the first n steps, the last one first, and gives why with what could not be undone.
+func (e *editor) back(n int, why error) error {
+	for i := n - 1; i >= 0; i-- {
+		if err := e.undo(&e.steps[i]); err != nil {
+			why = fmt.Errorf("%w; %w", why, err)
 		}
-		n++
-		if !is.mode.IsDir() {
-			return true
-		}
-		names, err := e.list(name)
-		if err != nil {
-			return false
-		}
-		for _, child := range names {
-			if !walk(filepath.Join(name, child)) {
-				return false
+	}
+	for i := len(e.made) - 1; i >= 0; i-- {
+		e.in.Remove(e.made[i]) // unless somebody put something there
+	}
+	return why
+}
+
+// end removes directories that are empty now, and makes all durable.
+func (e *editor) end() error {
+	changed := map[string]bool{}
+	for i := range e.steps {
+		up := filepath.Dir(e.steps[i].at)
+		if e.steps[i].now == nil {
+			for up != e.in.path && e.in.Remove(up) == nil {
+				up = filepath.Dir(up)
 			}
 		}
-		return true
+		changed[up] = true
 	}
-	return walk(".") && n == len(e.seen)
+	for i := range e.made {
+		changed[filepath.Dir(e.made[i])] = true
+	}
+	for dir := range changed {
+		if err := e.in.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds refuses a file that is no regular one, or holds something else.
+func (d *Dir) holds(at string, was []byte) error {
+	info, err := d.Lstat(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return changedMeanwhile(at)
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return notAFile(at, info.Mode())
+	}
+	has, err := d.ReadFile(at, max(int64(len(was)), 1))
+	if errors.Is(err, diag.Code("too_large")) || err == nil && !bytes.Equal(has, was) {
+		return changedMeanwhile(at)
+	}
+	return err
+}
+
+func changedMeanwhile(at string) error {
+	return diag.New(diag.Unmet, "changed_meanwhile", "%s was changed by somebody else in the meantime", at).Hint("run it again")
 }
 
 func notAFolder(path string, mode fs.FileMode) error {

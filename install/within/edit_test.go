@@ -1,6 +1,7 @@
 package within
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -79,7 +79,7 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := Anywhere()
-	err = d.Edit(dir, filepath.Dir(dir), []Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/deep/b.md", Was: []byte("b\n")}, {Path: "new/c.md", Now: []byte{}}, {Path: "new/d.sh", Now: []byte{}, Executable: true}, {Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")}})
+	err = d.Edit(dir, []Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/deep/b.md", Was: []byte("b\n")}, {Path: "new/c.md", Now: []byte{}}, {Path: "new/d.sh", Now: []byte{}, Executable: true}, {Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,19 +123,19 @@ func TestEditRefusals(t *testing.T) {
 		make  func(dir string) error
 		code  string
 	}{
-		"other text":      {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/a.md", Was: []byte("other\n")}}, nil, "changed_meanwhile"},
-		"is there":        {[]Edit{{Path: "SKILL.md", Now: []byte("two\n")}}, nil, "changed_meanwhile"},
-		"is not there":    {[]Edit{{Path: "gone.md", Was: []byte("x")}}, nil, "changed_meanwhile"},
-		"outside":         {[]Edit{{Path: "../x", Now: []byte("x")}}, nil, "path_outside"},
-		"absolute":        {[]Edit{{Path: "/x", Now: []byte("x")}}, nil, "path_outside"},
-		"not clean":       {[]Edit{{Path: "a/../b", Now: []byte("x")}}, nil, "path_outside"},
-		"the folder":      {[]Edit{{Path: ".", Now: []byte("x")}}, nil, "path_outside"},
-		"a directory":     {[]Edit{{Path: "references", Now: []byte("x")}}, nil, "irregular_file"},
-		"a link":          {[]Edit{{Path: "l", Was: []byte("one\n"), Now: []byte("x")}}, func(dir string) error { return os.Symlink("SKILL.md", filepath.Join(dir, "l")) }, "irregular_file"},
-		"through a link":  {[]Edit{{Path: "out/x", Now: []byte("x")}}, func(dir string) error { return os.Symlink("..", filepath.Join(dir, "out")) }, ""},
-		"below a file":    {[]Edit{{Path: "SKILL.md/x", Now: []byte("x")}}, nil, ""},
-		"a pipe beside":   {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}}, func(dir string) error { return exec.Command("mkfifo", filepath.Join(dir, "p")).Run() }, "irregular_file"},
-		"a working place": {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}}, nil, "inside_folder"},
+		"other text":     {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/a.md", Was: []byte("other\n")}}, nil, "changed_meanwhile"},
+		"is there":       {[]Edit{{Path: "SKILL.md", Now: []byte("two\n")}}, nil, "changed_meanwhile"},
+		"is not there":   {[]Edit{{Path: "gone.md", Was: []byte("x")}}, nil, "changed_meanwhile"},
+		"outside":        {[]Edit{{Path: "../x", Now: []byte("x")}}, nil, "path_outside"},
+		"absolute":       {[]Edit{{Path: "/x", Now: []byte("x")}}, nil, "path_outside"},
+		"not clean":      {[]Edit{{Path: "a/../b", Now: []byte("x")}}, nil, "path_outside"},
+		"the folder":     {[]Edit{{Path: ".", Now: []byte("x")}}, nil, "path_outside"},
+		"a directory":    {[]Edit{{Path: "references", Now: []byte("x")}}, nil, "irregular_file"},
+		"a link":         {[]Edit{{Path: "l", Was: []byte("one\n"), Now: []byte("x")}}, func(dir string) error { return os.Symlink("SKILL.md", filepath.Join(dir, "l")) }, "irregular_file"},
+		"through a link": {[]Edit{{Path: "out/x", Now: []byte("x")}}, func(dir string) error { return os.Symlink("..", filepath.Join(dir, "out")) }, ""},
+		"below a file":   {[]Edit{{Path: "SKILL.md/x", Now: []byte("x")}}, nil, ""},
+		"a pipe":         {[]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "p", Was: []byte("x"), Now: []byte("y")}}, func(dir string) error { return exec.Command("mkfifo", filepath.Join(dir, "p")).Run() }, "irregular_file"},
+		"one of three":   {[]Edit{{Path: "new/deep/a.md", Now: []byte("a")}, {Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "run.sh/b", Now: []byte("b")}}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t)
@@ -145,11 +145,7 @@ func TestEditRefusals(t *testing.T) {
 				}
 			}
 			before := shown(t, dir)
-			here := ""
-			if c.code == "inside_folder" {
-				here = filepath.Join(dir, "references")
-			}
-			err := Anywhere().Edit(dir, here, c.edits)
+			err := Anywhere().Edit(dir, c.edits)
 			if err == nil || c.code != "" && !errors.Is(err, diag.Code(c.code)) {
 				t.Errorf("error %v, not %s", err, c.code)
 			}
@@ -160,49 +156,269 @@ func TestEditRefusals(t *testing.T) {
 	}
 }
 
-// TestEditLosesNothing has somebody else write to the folder at any moment: what they wrote is there afterwards, or the edit is.
-func TestEditLosesNothing(t *testing.T) {
+// TestEditOthers leaves everything else what it is: what somebody writes beside what is edited, and who has a directory open.
+func TestEditOthers(t *testing.T) {
 	dir := folder(t)
-	d := Anywhere()
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	last := ""
-	wg.Go(func() {
-		for i := 0; ; i++ {
+	was, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, last := make(chan struct{}), 0
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ; ; last++ {
 			select {
 			case <-stop:
 				return
-			case <-time.After(time.Millisecond):
+			default:
 			}
-			text := fmt.Sprint(i)
-			tmp := filepath.Join(filepath.Dir(dir), "tmp")
-			if os.WriteFile(tmp, []byte(text), 0o644) == nil && os.Rename(tmp, filepath.Join(dir, "note")) == nil {
-				last = text
+			if err := os.WriteFile(filepath.Join(dir, "references", "note"), []byte(fmt.Sprint(last+1)), 0o644); err != nil {
+				t.Error(err)
+				return
 			}
 		}
 	})
-	edits, refused := 0, 0
-	for i := 0; i < 60; i++ {
-		was, err := os.ReadFile(filepath.Join(dir, "SKILL.md"))
-		if err != nil {
+	text, a := []byte("one\n"), []byte("a\n")
+	for i := range 100 {
+		now, b := fmt.Appendf(nil, "text %d\n", i), fmt.Appendf(nil, "a %d\n", i)
+		if err := Anywhere().Edit(dir, []Edit{{Path: "SKILL.md", Was: text, Now: now}, {Path: "references/a.md", Was: a, Now: b}}); err != nil {
 			t.Fatal(err)
 		}
-		switch err := d.Edit(dir, "", []Edit{{Path: "SKILL.md", Was: was, Now: fmt.Appendf(nil, "text %d\n", i)}, {Path: "references/a.md", Was: []byte("a\n"), Now: []byte("a\n")}}); {
-		case err == nil:
-			edits++
-		case errors.Is(err, diag.Code("changed_meanwhile")):
-			refused++
-		case !errors.Is(err, fs.ErrNotExist): // it was renamed while it was copied
-			t.Fatal(err)
-		}
+		text, a = now, b
 	}
 	close(stop)
-	wg.Wait()
-	got, err := os.ReadFile(filepath.Join(dir, "note"))
-	if err != nil && last != "" || string(got) != last {
-		t.Errorf("the note is %q, %v; written last was %q (%d edits, %d refused)", got, err, last, edits, refused)
+	all.Wait()
+	if got, err := os.ReadFile(filepath.Join(dir, "references", "note")); err != nil || string(got) != fmt.Sprint(last) {
+		t.Errorf("the note is %q, %v, and %d was written last", got, err, last)
 	}
-	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) > 2 {
-		t.Errorf("beside it lie %v, %v", entries, err)
+	if is, err := os.Stat(dir); err != nil || !os.SameFile(was, is) {
+		t.Errorf("it is another folder: %v", err)
 	}
+	if got := shown(t, dir); strings.Contains(got, ".skl-") {
+		t.Errorf("something is left:\n%s", got)
+	}
+}
+
+// TestEditUndone fails at each step in turn, with what somebody wrote meanwhile to a file that is edited: that stays, and all else is as it was.
+func TestEditUndone(t *testing.T) {
+	edits := []Edit{
+		{Path: "new/a.md", Now: []byte("a\n")},
+		{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")},
+		{Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")},
+		{Path: "references/a.md", Was: []byte("a\n")},
+	}
+	for written := range edits {
+		for fails := range len(edits) + 1 {
+			t.Run(fmt.Sprintf("%d_%d", written, fails), func(t *testing.T) {
+				dir := folder(t)
+				before := shown(t, dir)
+				e := open(t, dir)
+				defer e.in.Close()
+				if err := e.stage(edits); err != nil {
+					t.Fatal(err)
+				}
+				at := filepath.Join(dir, filepath.FromSlash(edits[written].Path))
+				for i := range fails {
+					if err := e.put(&e.steps[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				done := written < fails
+				if done {
+					if err := os.WriteFile(at, []byte("theirs\n"), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				err := e.back(fails, errors.New("it is full"))
+				if err == nil || errors.Is(err, diag.Code("changed_meanwhile")) != done {
+					t.Errorf("error %v", err)
+				}
+				if done {
+					got, err := os.ReadFile(at)
+					if err != nil || string(got) != "theirs\n" {
+						t.Errorf("%s holds %q, %v", at, got, err)
+					}
+					return
+				}
+				if err := os.RemoveAll(e.temp); err != nil {
+					t.Fatal(err)
+				}
+				if now := shown(t, dir); now != before {
+					t.Errorf("it was\n%s\nand is\n%s", before, now)
+				}
+			})
+		}
+	}
+}
+
+// open is an editor of a folder.
+func open(t *testing.T, dir string) editor {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := filepath.Join(dir, editMark+"1")
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return editor{in: &Dir{dir, root}, root: root, temp: temp}
+}
+
+// TestEditKept puts what has no place beside the one that has: a directory where a file was, and a file that somebody made where one went.
+func TestEditKept(t *testing.T) {
+	dir := folder(t)
+	e := open(t, dir)
+	defer e.in.Close()
+	if err := e.stage([]Edit{{Path: "references/a.md", Was: []byte("a\n")}}); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(dir, "references", "a.md")
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(at, "theirs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.put(&e.steps[0]); !errors.Is(err, diag.Code("changed_meanwhile")) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(at, "theirs")); err != nil {
+		t.Error(err)
+	}
+
+	dir = folder(t)
+	e = open(t, dir)
+	defer e.in.Close()
+	if err := e.stage([]Edit{{Path: "references/a.md", Was: []byte("a\n")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.put(&e.steps[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "references", "a.md"), []byte("theirs\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := e.back(1, errors.New("it is full"))
+	_, beside, _ := strings.Cut(fmt.Sprint(err), "lies in ")
+	if got, err := os.ReadFile(beside); err != nil || string(got) != "a\n" {
+		t.Errorf("%q holds %q, %v", beside, got, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "references", "a.md")); err != nil || string(got) != "theirs\n" {
+		t.Errorf("a.md holds %q, %v", got, err)
+	}
+}
+
+// TestEditKilled kills a process that edits again and again: each file is one that it wrote, whole, and the next edit tidies up.
+func TestEditKilled(t *testing.T) {
+	if dir := os.Getenv("SKL_TEST_EDIT"); dir != "" {
+		for i := 0; ; i++ {
+			text := func(i int) []byte { return fmt.Appendf(nil, "%d\n", i) }
+			if err := Anywhere().Edit(dir, []Edit{{Path: "SKILL.md", Was: text(i), Now: text(i + 1)}, {Path: "references/a.md", Was: text(i), Now: text(i + 1)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: no process can be killed between two system calls there")
+	}
+	left := 0
+	for range 20 {
+		dir := folder(t)
+		files := []string{filepath.Join(dir, "SKILL.md"), filepath.Join(dir, "references", "a.md")}
+		for _, at := range files {
+			if err := os.WriteFile(at, []byte("0\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^TestEditKilled$")
+		cmd.Env = append(os.Environ(), "SKL_TEST_EDIT="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if got, err := os.ReadFile(files[0]); err == nil && string(got) != "0\n" {
+				break
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait()
+		var n [2]int
+		for i, at := range files {
+			got, err := os.ReadFile(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fmt.Sscanf(string(got), "%d\n", &n[i]); err != nil {
+				t.Errorf("%s holds %q", at, got)
+			}
+		}
+		if n[0] < n[1] || n[0] > n[1]+1 {
+			t.Errorf("%d and %d: the first file is put first", n[0], n[1])
+		}
+		if strings.Contains(shown(t, dir), editMark) {
+			left++
+		}
+		if err := Anywhere().Edit(dir, []Edit{{Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")}}); err != nil {
+			t.Error(err)
+		}
+		if got := shown(t, dir); strings.Contains(got, ".skl-") {
+			t.Errorf("something is left:\n%s", got)
+		}
+	}
+	t.Logf("%d of 20 left a directory", left)
+}
+
+// TestEditRaces edits a file that somebody else replaces at the same time: what they wrote last is there, or in a file that an error names.
+func TestEditRaces(t *testing.T) {
+	dir := folder(t)
+	at := filepath.Join(dir, "SKILL.md")
+	var all sync.WaitGroup
+	last := ""
+	all.Go(func() {
+		for i := range 200 {
+			last = fmt.Sprintf("v%d\n", i)
+			if err := Anywhere().WriteFile(at, []byte(last), 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	edits := 0
+	all.Go(func() {
+		for range 200 {
+			was, err := os.ReadFile(at)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			switch err := Anywhere().Edit(dir, []Edit{
+				{Path: "new/a.md", Now: []byte("a\n")},
+				{Path: "SKILL.md", Was: was, Now: append(bytes.Clone(was), 'x')},
+			}); {
+			case err == nil:
+				edits++
+				if err := os.RemoveAll(filepath.Join(dir, "new")); err != nil {
+					t.Error(err)
+				}
+			case !errors.Is(err, diag.Code("changed_meanwhile")):
+				t.Error(err)
+			}
+		}
+	})
+	all.Wait()
+	if _, err := os.Lstat(filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("new/a.md of an edit that was refused: %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, ".skl-SKILL.md-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, at) {
+		if text, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(text), last) {
+			return
+		}
+	}
+	t.Errorf("after %d edits %q is nowhere", edits, last)
 }

@@ -36,14 +36,14 @@ func TestStaging(t *testing.T) {
 		t.Error(err)
 	}
 	put("s/SKILL.md")
-	kept := []string{put(".s.skl-2/s/SKILL.md"), put(".s.skl-3/new/SKILL.md")}
+	kept := []string{put(".s.skl-2/s/SKILL.md"), put(".s.skl-3/s/references/a.md")}
 	others := []string{put(".s.skl-4/mine.md"), put(".s.skl-x/s/SKILL.md"), put(".other.skl-5/other/SKILL.md"), put(".s.skl-/s/SKILL.md")}
 	temp, end, err := d.Staging(dir)
 	if err != nil || !strings.HasPrefix(filepath.Base(temp), ".s.skl-") {
 		t.Fatal(temp, err)
 	}
 	for _, at := range append(kept, lone) {
-		if _, err := os.Lstat(filepath.Dir(filepath.Dir(at))); !os.IsNotExist(err) {
+		if _, err := os.Lstat(filepath.Join(top, strings.SplitN(filepath.ToSlash(strings.TrimPrefix(at, top)), "/", 3)[1])); !os.IsNotExist(err) {
 			t.Errorf("%s stays: %v", at, err)
 		}
 	}

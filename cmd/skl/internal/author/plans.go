@@ -196,15 +196,6 @@ func (a *Author) conclude(ctx context.Context, out Outcome, all []placed, terms 
 	if len(out.Diff) == 0 || !terms.Write && terms.File == "" {
 		return out, nil
 	}
-	if len(all) > 1 {
-		root, err := a.together(all)
-		if err == nil {
-			err = a.outside(root)
-		}
-		if err != nil {
-			return out, err
-		}
-	}
 	if terms.File != "" {
 		return out, a.keepPlan(&out, terms.File)
 	}
@@ -357,14 +348,18 @@ func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Ou
 	return a.conclude(ctx, out, all, terms)
 }
 
-// drafts are those that a plan makes.
+// drafts are those that a plan makes. Of what is not as it was, a skill that changed is told before one that is there.
 func (a *Author) drafts(p *author.Plan) (all []placed, err error) {
-	for i := range p.Skills {
-		d, err := a.applied(&p.Skills[i])
-		if err != nil {
-			return nil, err
+	all = make([]placed, len(p.Skills))
+	for _, isNew := range []bool{false, true} {
+		for i := range p.Skills {
+			if (p.Skills[i].Base == "") != isNew {
+				continue
+			}
+			if all[i], err = a.applied(&p.Skills[i]); err != nil {
+				return nil, err
+			}
 		}
-		all = append(all, d)
 	}
 	return all, nil
 }

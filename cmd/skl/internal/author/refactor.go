@@ -187,7 +187,11 @@ func (a *Author) extract(here folder, r *refactor.Report, into string) ([]placed
 	}
 	r.Candidates, r.Conflicts, r.Left = e.Moved, append(r.Conflicts, e.Conflicts...), append(r.Left, e.Left...)
 	var all []placed
-	for _, name := range slices.Sorted(maps.Keys(e.Changes)) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(e.Changes)), func(name string) bool { return name == into })
+	if _, changes := e.Changes[into]; changes {
+		names = slices.Insert(names, 0, into) // the others need it
+	}
+	for _, name := range names {
 		d := author.New(name)
 		if name != into || there {
 			d = author.Over(name, here.files[name])

@@ -8,8 +8,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// together is the folder that all skills of a plan lie in. It is changed as a whole, so that all of them are written or none; skills of
-// several folders are refused.
+// together is the folder that all skills of a plan lie in. Skills of several folders are refused.
 func (a *Author) together(all []placed) (string, error) {
 	root := filepath.Dir(all[0].dir)
 	if len(all) > author.MaxParts {
@@ -24,19 +23,7 @@ func (a *Author) together(all []placed) (string, error) {
 	return root, nil
 }
 
-// outside refuses a folder that the working directory lies in, which another folder would replace.
-func (a *Author) outside(root string) error {
-	working, err := filepath.EvalSymlinks(a.Scope.WorkingDir)
-	if err != nil {
-		return err
-	}
-	if rel, err := filepath.Rel(root, working); err == nil && filepath.IsLocal(rel) {
-		return diag.New(diag.Refused, "inside_folder", "%s is replaced by another folder, and the working directory lies in it", root).Hint("cd %s, where -C %s means that folder", diag.Quote(filepath.Dir(root)), diag.Quote(filepath.Base(root)))
-	}
-	return nil
-}
-
-// carryAll writes the skills of a plan, all or none.
+// carryAll writes the skills of a plan, all or none: in their order, so that what others need is there first.
 func (a *Author) carryAll(all []placed) error {
 	if len(all) == 1 {
 		return a.carry(&all[0])

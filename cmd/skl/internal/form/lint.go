@@ -108,7 +108,7 @@ func (l *Linter) mend(dir string, lint author.Linter, found []diag.Finding, dry 
 	if err != nil || dry {
 		return found, err
 	}
-	return left, l.Scope.EditEach(dir, d.Changes())
+	return left, l.Scope.EditFolder(dir, d.Changes())
 }
 
 // Findings gives the findings of what the folder dir holds, or would hold.

@@ -12,48 +12,25 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// EditFolder makes the changes of a draft in its folder, all or none: one file is changed where it stands, several by a copy of the folder that
-// takes its place. Nothing is changed if a file is not what the draft was made of.
+// EditFolder makes the changes of a draft in its folder, all or none. Nothing is changed if a file is not what the draft was made of.
 func (sc *Scope) EditFolder(dir string, changes []author.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	at, err := sc.WriterTo(filepath.Dir(dir)) // where the copy is made
+	at, err := sc.WriterTo(dir)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
-	if len(changes) == 1 {
-		return install.NotWritable(at.EditFile(dir, editOf(changes[0])), filepath.Join(dir, filepath.FromSlash(changes[0].Path)))
-	}
-	working, err := filepath.EvalSymlinks(sc.WorkingDir)
-	if err != nil {
-		return err
-	}
 	edits := make([]within.Edit, 0, len(changes))
 	for _, c := range changes {
-		edits = append(edits, editOf(c))
+		edits = append(edits, within.Edit{Path: c.Path, Was: c.Was, Now: c.Now, Executable: c.Executable})
 	}
-	return install.NotWritable(at.Edit(dir, working, edits), dir)
-}
-
-// EditEach is EditFolder for changes of which each is good by itself: file by file, where they stand.
-func (sc *Scope) EditEach(dir string, changes []author.Change) error {
-	at, err := within.Open(dir)
-	if err != nil {
-		return err
+	where := dir
+	if len(edits) == 1 {
+		where = filepath.Join(dir, filepath.FromSlash(edits[0].Path))
 	}
-	defer at.Close()
-	for _, c := range changes {
-		if err := at.EditFile(dir, editOf(c)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func editOf(c author.Change) within.Edit {
-	return within.Edit{Path: c.Path, Was: c.Was, Now: c.Now, Executable: c.Executable}
+	return install.NotWritable(at.Edit(dir, edits), where)
 }
 
 // InstalledCopy refuses a folder that was installed, by whichever link it is reached: the next update replaces it.
