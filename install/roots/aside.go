@@ -14,3 +14,12 @@ func Aside(root string) string {
 func disabledIn(root string) string {
 	return filepath.Join(Aside(root), "disabled")
 }
+
+// RootOf is the root that a skill's folder belongs to: the directory above it, or, of a disabled skill, the one that it was taken out of.
+func RootOf(folder string) string {
+	above := filepath.Dir(folder)
+	if aside := filepath.Dir(above); filepath.Base(above) == "disabled" && filepath.Base(filepath.Dir(aside)) == stateDir {
+		return filepath.Join(filepath.Dir(filepath.Dir(aside)), filepath.Base(aside))
+	}
+	return above
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
@@ -33,17 +34,36 @@ func (sc *Scope) EditFolder(dir string, changes []author.Change) error {
 	return install.NotWritable(at.Edit(dir, edits), where)
 }
 
-// InstalledCopy refuses a folder that was installed, by whichever link it is reached: the next update replaces it.
+// InstalledCopy refuses a folder that was installed, by whichever link it is reached, be it disabled: the next update replaces it. It was
+// if it has a receipt, or if skl.lock has its name and nothing says that the folder is another one.
 func (sc *Scope) InstalledCopy(dir string) error {
 	name := filepath.Base(dir)
-	_, err := roots.ReadReceipt(filepath.Dir(dir), name)
-	if real := Resolved(dir); errors.Is(err, fs.ErrNotExist) && real != dir {
+	_, err := roots.ReadReceipt(roots.RootOf(dir), name)
+	real := Resolved(dir)
+	if errors.Is(err, fs.ErrNotExist) && real != dir {
 		name = filepath.Base(real)
-		_, err = roots.ReadReceipt(filepath.Dir(real), name)
+		_, err = roots.ReadReceipt(roots.RootOf(real), name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		locked, err := sc.isLocked(real)
+		if !locked || err != nil {
+			return err
+		}
 	}
 	return diag.New(diag.Refused, "installed_copy", "%s is an installed copy, which the next update replaces", sc.Short(dir)).
 		Hint("edit the skill where it comes from: skl info %s", diag.Quote(name)).Hint("or work on its folder in place: skl install --link DIR")
+}
+
+// isLocked reports whether skl.lock has the name of a folder in a root of this scope, and not as this folder itself.
+func (sc *Scope) isLocked(dir string) (bool, error) {
+	root := roots.RootOf(dir)
+	if !slices.ContainsFunc(sc.Site.All(), func(at string) bool { return at == root || Resolved(at) == root }) {
+		return false, nil
+	}
+	f, err := sc.Load()
+	if err != nil {
+		return false, err
+	}
+	s, ok := f.Lock.Skill(filepath.Base(dir))
+	return ok && (s.Source != "local" || Resolved(Absolute(sc.Base, s.URL)) != dir), nil
 }
