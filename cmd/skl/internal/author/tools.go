@@ -358,7 +358,7 @@ func (t *authoring) proposal(ctx context.Context, in input) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	return t.proposed(p, all)
+	return t.proposed(p, all, in.Wish)
 }
 
 // designed is the draft of a new skill that the design of a model makes.
@@ -409,8 +409,8 @@ func (a *Author) newDraft(name string) (placed, error) {
 	return placed{author.New(name), dir}, err
 }
 
-// proposed keeps a plan, and tells of it.
-func (t *authoring) proposed(p *author.Plan, all []placed) (Proposal, error) {
+// proposed keeps a plan, and tells of it and of the wish that it is for.
+func (t *authoring) proposed(p *author.Plan, all []placed, wish string) (Proposal, error) {
 	p.Run = t.run
 	out, err := t.assess(p, all)
 	if err != nil {
@@ -428,9 +428,12 @@ func (t *authoring) proposed(p *author.Plan, all []placed) (Proposal, error) {
 	if err := within.Anywhere().WriteFile(filepath.Join(t.dir, planFile), text, 0o600); err != nil {
 		return Proposal{}, err
 	}
-	var head strings.Builder // whose folder it is, which a model may have chosen
+	var head strings.Builder // whose folder it is and what is wanted, which a model may have chosen
 	for _, part := range p.Skills {
 		fmt.Fprintf(&head, "%s %s\n", p.Op, diag.Printable(part.Skill))
+	}
+	if wish != "" {
+		fmt.Fprintf(&head, "wish: %s\n", diag.Brief(wish, 400))
 	}
 	var losses []string
 	for _, loss := range p.Losses {
