@@ -37,7 +37,7 @@ func readSidecar(data []byte) (d *Document, others []string, err error) {
 	if len(data) > MaxFrontmatter {
 		return invalid("the file is larger than 64 KiB")
 	}
-	root, err := decodeJSON(string(data), Span{Line: 1, Column: 1})
+	root, err := decodeJSON(strings.TrimPrefix(string(data), "\ufeff"), Span{Line: 1, Column: 1})
 	if err != nil {
 		return invalid("the file is not JSON: " + diag.Printable(err.Error()))
 	}

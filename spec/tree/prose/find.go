@@ -23,7 +23,18 @@ func ofSteps(title string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(strings.Join(words, " "), "how to use ") || holdsOne(lower, foreignSteps[:]...)
+	joined := strings.Join(words, " ")
+	for _, how := range [...]string{"how to use ", "how to apply ", "how to follow ", "how to run this "} {
+		if strings.HasPrefix(joined, how) {
+			return true
+		}
+	}
+	return holdsOne(lower, foreignSteps[:]...)
+}
+
+// inOrder reports whether a heading in lower case says that what is below it is done one after the other.
+func inOrder(lower string) bool {
+	return holdsOne(lower, "in order)", ", in order", "in this order", "this order)", "in that order", "in sequence")
 }
 
 // isStepWord reports whether a word says that steps follow. Several workflows are a choice, as procedures and processes are.
@@ -56,7 +67,8 @@ type found struct {
 	listing
 	title   string
 	ordered bool
-	count   int // of its entries
+	led     bool // the text before it says that the steps follow
+	count   int  // of its entries
 }
 
 // lists are the first ones below each heading, but for those that are rules, or what is not to be done.
@@ -72,6 +84,7 @@ func (c *reader) lists() (out []found) {
 			f.title = strings.ToLower(headText(c.line(head)))
 		}
 		f.listing, f.ordered, f.count = c.firstList(head, end)
+		f.led = f.count > 0 && f.ordered && c.isLed(f.listing) && c.mostlyOrders(f.listing)
 		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing, f.count) {
 			out = append(out, f)
 		}
@@ -91,7 +104,11 @@ func (c *reader) find() (best listing, bestScore int) {
 		switch {
 		case onlySteps(f.title):
 			score += 3
-		case ofSteps(f.title):
+		case inOrder(f.title) && c.mostlyOrders(f.listing):
+			score += 4
+		case ofSteps(f.title) && !c.isTitle(f.head):
+			score += 2
+		case f.led && !c.besideWork(&f) && !holdsOne(f.title, "ing a ", "ing an "):
 			score += 2
 		}
 		if tellsOf(f.title) || onlyWhere(f.title) {
@@ -134,7 +151,13 @@ func (c *reader) lone() (l listing, unsure bool) {
 		}
 	}
 	i := slices.IndexFunc(kinds[:], func(l []found) bool { return len(l) > 0 })
-	if i < 0 || len(kinds[i]) > 1 {
+	if i < 0 {
+		return listing{}, true
+	}
+	if len(kinds[i]) > 1 { // of several, the one that is the work
+		kinds[i] = slices.DeleteFunc(kinds[i], func(f found) bool { return !isWork(f.title) })
+	}
+	if len(kinds[i]) != 1 {
 		return listing{}, true
 	}
 	sections := 0
@@ -145,8 +168,39 @@ func (c *reader) lone() (l listing, unsure bool) {
 	}
 	few := [...]int{fewSections, fewestSections}[i%2]
 	f := kinds[i][0]
+	return f.listing, c.besideWork(&f) || sections > few && !isWork(f.title)
+}
+
+// isTitle reports whether a heading is that of the whole text: "do-in-steps" is a name.
+func (c *reader) isTitle(head int) bool { return len(c.heads) > 0 && head == c.heads[0] && headLevel(c.line(head)) == 1 }
+
+// besideWork reports whether a list is below a heading that says that it is not the work of the whole skill: a deep one, a choice, a beginning.
+func (c *reader) besideWork(f *found) bool {
 	deep := f.head >= c.doc.BodyLine && c.kinds[f.head] == headLine && headLevel(c.line(f.head)) > 2
-	return f.listing, deep || holdsOne(f.title, choiceWords[:]...) || holdsOne(f.title, "setup", "set up", "install", "tip") || sections > few && !holdsOne(f.title, workWords[:]...)
+	return deep || holdsOne(f.title, choiceWords[:]...) || holdsOne(f.title, "setup", "set up", "install", "tip")
+}
+
+// isWork reports whether below a heading in lower case a list that says what to do is the work of a skill.
+func isWork(title string) bool {
+	word, _, _ := strings.Cut(title, " ")
+	return holdsOne(title, workWords[:]...) || strings.TrimRight(word, ":") == "action" || strings.TrimRight(word, ":") == "protocol"
+}
+
+// isLed reports whether the paragraph right above a list says that it is the steps.
+func (c *reader) isLed(l listing) bool {
+	n := l.first
+	for _, text, _ := marker(c.line(n)); text == 0 && n < l.last; _, text, _ = marker(c.line(n)) {
+		n++
+	}
+	for n--; n > l.head && c.kinds[n] == emptyLine; n-- {
+	}
+	if n <= l.head || c.kinds[n] != textLine {
+		return false
+	}
+	lower := strings.ToLower(strings.TrimRight(strings.TrimSpace(c.line(n)), "*_"))
+	plain := strings.TrimLeft(lower, "*_")
+	return strings.HasSuffix(lower, ":") && (holdsOne(lastSentence(lower), "these steps", "following steps", "steps in order", "in this order", "steps below") ||
+		strings.HasPrefix(plain, "when this skill is invoked") || strings.HasPrefix(plain, "when invoked"))
 }
 
 // choiceWords are parts of headings below which one of several things is done, and not one after the other.

@@ -41,6 +41,18 @@ func TestWhichList(t *testing.T) {
 		{"a limit above the list", "## Steps\n\nOnly do this when the user typed WIPE.\n\n1. Delete it.\n2. Go.\n\n" + more, "* Only do this when the user typed WIPE.\n  * Delete it.\n  * Go.\n"},
 		{"a choice of workflows", "## Practical Workflows\n\n1. Purge it.\n2. Ship it.\n\n" + more, one},
 		{"another language", "## 步骤\n\n1. Red.\n2. Blue.\n\n" + more, "* Red.\n* Blue.\n"},
+		{"led", "## Demo\n\n" + list + "## More\n\nFollow these steps:\n\n1. Look.\n2. Go.\n\n" + more, "* Look.\n* Go.\n"},
+		{"led, and no orders", "## Demo\n\n" + list + "## More\n\nThey are listed in this order:\n\n1. Red.\n2. Blue.\n\n" + more, one},
+		{"led, in one case", "## Demo\n\n" + list + "### More\n\nFollow these steps:\n\n1. Look.\n2. Go.\n\n" + more, one},
+		{"led, at the top", "Do the work.\n\nFollow these steps:\n\n" + list + "## Form\n\n1. Red.\n2. Blue.\n\n" + more, steps},
+		{"in order", "## Workflow\n\n1. Look.\n2. Go.\n\n## Protocol (always, in order)\n\n" + list + more, steps},
+		{"parts in order", "## Workflow\n\n" + list + "## Sections (in order)\n\n1. Red.\n2. Blue.\n\n" + more, steps},
+		{"of two, the one of work", "## Action (run-time)\n\n" + list + "## More\n\n1. Look.\n2. Go.\n\n", steps},
+		{"interactions", "## Interactions\n\n" + list + "## More\n\n1. Look.\n2. Go.\n\n", one},
+		{"the name of the skill", "# do-in-steps\n\n- Red.\n- Blue.\n\n" + more, one},
+		{"a loop over what is shown", "## Steps\n\n1. For each file, show:\n   - its name\n   - its size\n2. Mend it.\n\n", "* FOR_EACH << file in every file\n  * show:\n    * its name\n    * its size\n* Mend it.\n"},
+		{"an example of Markdown", "## Steps\n\n" + list + "## Form\n\n```markdown\n# A\n\n```bash\nls\n```\n\n## Workflow\n\n1. Look.\n2. Go.\n```\n\n", steps},
+		{"a block that is not closed in one", "## Form\n\n```markdown\n# A\n\n```bash\nls\n```\n\n## Steps\n\n" + list, steps},
 		{"features", "## Features\n\n- Read the log.\n- Mend it.\n\n", one},
 	} {
 		files := fstest.MapFS{}
@@ -95,6 +107,13 @@ func TestNumberedHeadings(t *testing.T) {
 		{"several in one", of("##", "Phase 1", "Phase 2", "Phases 3-4: Say"), "* Phase 1\n  * Open the log.\n  * Wait.\n* Phase 2\n  * Write a patch.\n  * Wait.\n* Phases 3-4: Say\n  * Send a mail.\n  * Wait.\n"},
 		{"what can be done with a thing", of("###", "1. Create it", "2. Update it", "3. Delete it"), ""},
 		{"below workflows", "## Core Workflows\n\n" + of("###", "1. Read it", "2. Mend it", "3. Say so"), ""},
+		{"letters", of("##", "Step P.1: Read", "Step P.2 - Mend", "Step P.3: Say"), "* Step P.1: Read\n  * Open the log.\n  * Wait.\n* Step P.2 - Mend\n  * Write a patch.\n  * Wait.\n* Step P.3: Say\n  * Send a mail.\n  * Wait.\n"},
+		{"words", of("##", "Step into it", "Step a side", "Stage lights"), ""},
+		{"steps that may be skipped", "## Files\n\nFollow these in order, skipping one only when it is clearly not applicable.\n\n" + of("###", "Step 1", "Step 2", "Step 3"),
+			"* Read `references/files.md`\n* Step 1\n  * Open the log.\n  * Wait.\n* Step 2\n  * Write a patch.\n  * Wait.\n* Step 3\n  * Send a mail.\n  * Wait.\n"},
+		{"a list that goes on", "## Files\n\n### Colours\n\n1. Open the log.\n2. Wait.\n\n### Shapes\n\n3. Write a patch.\n\n### Sizes\n\n4. Send a mail.\n5. Wait.\n\n", "* Colours\n  * Open the log.\n  * Wait.\n* Shapes\n  * Write a patch.\n* Sizes\n  * Send a mail.\n  * Wait.\n"},
+		{"a list that goes on in two ways", "## Files\n\n### Colours\n\n1. Open the log.\n2. Wait.\n\n### Shapes\n\n3. Write a patch.\n\n### Sizes\n\n3. Send a mail.\n4. Wait.\n\n", ""},
+		{"lists that begin anew", "## Files\n\n### Colours\n\n1. Open the log.\n2. Wait.\n\n### Shapes\n\n1. Write a patch.\n2. Wait.\n\n", ""},
 		{"tasks", of("##", "Task 1: Read", "Task 2: Mend", "Task 3: Say"), "* Task 1: Read\n  * Open the log.\n  * Wait.\n* Task 2: Mend\n  * Write a patch.\n  * Wait.\n* Task 3: Say\n  * Send a mail.\n  * Wait.\n"},
 	} {
 		got, err := prose.ToTree([]byte(head+test.body+"## Rules\n\n- r\n\n## Response: x\n"), "demo", fstest.MapFS{})

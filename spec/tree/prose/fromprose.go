@@ -132,6 +132,7 @@ type reader struct {
 	heads   []int      // lines of headings
 	hasTree bool
 	open    bool              // a fence or comment that nothing closes runs to the end of the file
+	nests   bool              // examples of Markdown hold code blocks
 	unsure  bool              // there are lists, and none is surely the steps
 	stays   map[string]string // by the heading of a phase below which text stays, the line of the tree that is that phase
 	out     []string          // lines of the tree
@@ -167,29 +168,32 @@ func (c *reader) line(n int) string {
 
 func (c *reader) lastLine() int { return len(c.starts) - 1 }
 
-// scan classifies the lines of the body.
+// scan classifies the lines of the body. Examples of Markdown hold code blocks unless one is open at the end then.
 func (c *reader) scan() {
-	c.kinds = make([]lineKind, c.lastLine()+2)
-	fence, comment := "", false
+	c.nests = true
+	if c.classify(); c.open {
+		c.nests = false
+		c.classify()
+	}
+}
+
+func (c *reader) classify() {
+	c.kinds, c.heads, c.hasTree = make([]lineKind, c.lastLine()+2), nil, false
+	code, comment := fence{}, false
 	for n := c.doc.BodyLine; n <= c.lastLine(); n++ {
 		l := c.line(n)
 		text := strings.TrimSpace(l)
-		run := len(text) - len(strings.TrimLeft(text, "`~"))
 		switch {
 		case comment:
 			c.kinds[n], comment = hiddenLine, !strings.Contains(text, "-->")
-		case fence != "":
+		case code.mark != "":
 			c.kinds[n] = codeLine
-			if strings.HasPrefix(text, fence) && strings.Trim(text, fence[:1]) == "" {
-				fence = ""
-			}
+			code.holds(text)
 		case text == "":
 			c.kinds[n] = emptyLine
-		case run >= 3:
-			c.kinds[n], fence = codeLine, text[:run]
-			if text[0] == '`' && strings.Contains(text[run:], "`") {
-				fence, c.kinds[n] = "", textLine
-			}
+		case code.opens(text):
+			c.kinds[n] = codeLine
+			code.nests = code.nests && c.nests
 		case strings.HasPrefix(text, "<!--"):
 			c.kinds[n], comment = hiddenLine, !strings.Contains(text[4:], "-->")
 		case headLevel(l) > 0:
@@ -200,7 +204,7 @@ func (c *reader) scan() {
 			c.kinds[n] = ruleLine
 		}
 	}
-	c.open = comment || fence != ""
+	c.open = comment || code.mark != ""
 }
 
 func headLevel(l string) int {

@@ -64,6 +64,9 @@ func limits(lower string) bool {
 	case "condition", "precondition", "loop", "exit", "repeat", "skip", "gate", "trigger", "only", "applies", "optional", "conditional":
 		return true
 	}
+	if holdsOne(plain, "skip", "omit", "deviat") { // "skipping one only when it does not apply"
+		plain = strings.NewReplacer("only when ", "", "only if ", "").Replace(plain)
+	}
 	return holdsOne(plain, "only do this", "do this only", "only if ", "only when ", "only run ", "skip this", "this step is ", "this phase is ", "not needed if", "not needed when", "run this only", "does not apply", "only applies", "only for ")
 }
 

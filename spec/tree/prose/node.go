@@ -46,6 +46,10 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 	v, in, body, isLoop := loop(text, len(it.kids) > 0)
 	branch := func(head, body string) {
 		c.put(indent, head)
+		if strings.HasSuffix(body, ":") && len(it.kids) > 0 && !announces(strings.ToLower(body)) { // "display:" and what
+			c.leaf(&item{line: it.line, text: body, whole: it.text, kids: it.kids}, below)
+			return
+		}
 		if body != "" {
 			c.leaf(&item{line: it.line, text: body, whole: it.text}, below)
 		}

@@ -27,11 +27,31 @@ func isPhase(title string) bool {
 		if !ok { // "Phases 3-5"
 			rest, ok = strings.CutPrefix(lower, strings.TrimSpace(w)+"s ")
 		}
-		if ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+		if ok && rest != "" && (rest[0] >= '0' && rest[0] <= '9' || isCounted(rest)) {
 			return true
 		}
 	}
 	return false
+}
+
+// isCounted reports whether a text in lower case begins with a letter, a Roman number or "p.2", which ends there or before a dash or colon.
+func isCounted(text string) bool {
+	end := strings.IndexFunc(text, func(r rune) bool { return strings.ContainsRune(" :-–—)", r) })
+	word := text
+	if end >= 0 {
+		word = text[:end]
+		if rest := strings.TrimLeft(text[end:], " "); rest != "" && !strings.ContainsAny(rest[:1], ":-)") && !strings.HasPrefix(rest, "–") && !strings.HasPrefix(rest, "—") {
+			return false
+		}
+	}
+	letter, number, dotted := strings.Cut(word, ".")
+	switch {
+	case dotted:
+		return len(letter) == 1 && number != "" && strings.Trim(number, "0123456789") == ""
+	case len(word) == 1:
+		return word[0] >= 'a' && word[0] <= 'z'
+	}
+	return word != "" && strings.Trim(word, "ivx") == ""
 }
 
 // phases are the numbered headings of one level, if there are two at least: then the tree goes over all of them, and not over the one
@@ -45,6 +65,9 @@ func (c *reader) phases(head int, anywhere bool) []phase {
 	}
 	if len(heads) < 2 {
 		heads = c.numbered()
+	}
+	if len(heads) < 2 {
+		heads = c.continued()
 	}
 	if len(heads) < 2 || !anywhere && !slices.Contains(heads, head) || c.ofOneCase(heads[0]) {
 		return nil
@@ -203,6 +226,59 @@ func (c *reader) ofData(heads []int) bool {
 		}
 	}
 	return has["delete"] && len(has) >= 3
+}
+
+// continued are the headings of one level, in one section, below which one numbered list goes on: 1 to 3 below the first, 4 to 6 below the
+// second. Those in front of which another such list ends are what is done in another case, and none.
+func (c *reader) continued() []int {
+	var heads []int
+	next := 0 // the number that goes on
+	for i, n := range c.heads {
+		end := c.lastLine() + 1
+		if i+1 < len(c.heads) {
+			end = c.heads[i+1]
+		}
+		l, ordered, count := c.firstList(n, end)
+		if !ordered || count == 0 {
+			if len(heads) > 0 && headLevel(c.line(n)) < headLevel(c.line(heads[0])) {
+				break
+			}
+			continue
+		}
+		first, last := c.numbersOf(l)
+		switch {
+		case len(heads) > 0 && first == next && headLevel(c.line(n)) == headLevel(c.line(heads[0])):
+			heads, next = append(heads, n), last+1
+		case len(heads) >= 2:
+			return nil // it goes on in another way
+		case first == 1 && headLevel(c.line(n)) > 2:
+			heads, next = []int{n}, last+1
+		}
+	}
+	if len(heads) < 2 || slices.ContainsFunc(c.above(heads[0]), besides) || c.choices(heads[0]) {
+		return nil
+	}
+	return heads
+}
+
+// numbersOf are the numbers of the first and last entry of a list.
+func (c *reader) numbersOf(l listing) (first, last int) {
+	col := -1
+	for n := l.first; n <= l.last; n++ {
+		at, text, ordered := marker(c.line(n))
+		if !ordered || c.kinds[n] != textLine || col >= 0 && at > col {
+			continue
+		}
+		number, err := strconv.Atoi(strings.Trim(c.line(n)[:text], " \t.)"))
+		if err != nil {
+			continue
+		}
+		if col < 0 {
+			first = number
+		}
+		col, last = at, number
+	}
+	return first, last
 }
 
 // belowSteps reports whether the nearest heading above another one says that steps follow.

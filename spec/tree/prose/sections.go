@@ -171,12 +171,11 @@ func (m *mover) blocks(r region) (out []block) {
 
 // fenceEnd is the line behind the fence that opens on line n.
 func (m *mover) fenceEnd(n, end int) int {
-	open := strings.TrimSpace(m.line(n))
-	fence := open[:len(open)-len(strings.TrimLeft(open, "`~"))]
-	for n++; n < end && m.kinds[n] == codeLine; n++ {
-		if text := strings.TrimSpace(m.line(n)); fence != "" && strings.HasPrefix(text, fence) && strings.Trim(text, fence[:1]) == "" {
-			return n + 1
-		}
+	var code fence
+	code.opens(strings.TrimSpace(m.line(n)))
+	code.nests = code.nests && m.nests
+	for n++; n < end && m.kinds[n] == codeLine && code.mark != ""; n++ {
+		code.holds(strings.TrimSpace(m.line(n)))
 	}
 	return n
 }

@@ -78,7 +78,7 @@ func (a *Author) ConvertByModel(ctx context.Context, q Run, to string, terms Ter
 
 // plannedOn is planned for a skill that is there.
 func (a *Author) plannedOn(ctx context.Context, op string, d *placed, q Run, terms Terms) (Outcome, error) {
-	if err := a.plannable(a.relative(d.dir), op); err != nil {
+	if err := a.plannable(a.relative(d.dir)); err != nil {
 		return Outcome{}, err
 	}
 	return a.planned(ctx, op, q, terms)

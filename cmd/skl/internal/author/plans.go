@@ -228,9 +228,9 @@ func (a *Author) checkTerms(terms Terms) error {
 }
 
 // plannable refuses a skill that no plan in a file can name.
-func (a *Author) plannable(skill, op string) error {
+func (a *Author) plannable(skill string) error {
 	if filepath.IsAbs(filepath.FromSlash(skill)) {
-		return diag.New(diag.Misuse, author.CodePath, "%s is not below the working directory, and plans are for what is", skill).Hint("go there: skl -C DIR author %s SKILL --plan FILE", op)
+		return diag.New(diag.Misuse, author.CodePath, "%s is not below the working directory, and plans are for what is", skill).Hint("go there: cd %s; there it is ./%s", diag.Quote(filepath.Dir(filepath.FromSlash(skill))), diag.Quote(path.Base(skill)))
 	}
 	return nil
 }
@@ -261,7 +261,7 @@ func refused(o *Outcome, terms Terms) error {
 // keepPlan writes the plan to a file that is not there.
 func (a *Author) keepPlan(o *Outcome, file string) error {
 	for _, part := range o.Plan.Skills {
-		if err := a.plannable(part.Skill, o.Plan.Op); err != nil {
+		if err := a.plannable(part.Skill); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package author
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -223,7 +222,7 @@ func (a *Author) Look(q Looking) (View, error) {
 	p := &author.Plan{}
 	d, err := a.begun(q.Operation, q.Skill, q.Wish, p)
 	if err == nil {
-		err = a.plannable(a.relative(d.dir), cmp.Or(q.Operation, author.Modify))
+		err = a.plannable(a.relative(d.dir))
 	}
 	if err != nil {
 		return View{}, err
@@ -417,7 +416,7 @@ func (t *authoring) proposed(p *author.Plan, all []placed, wish string) (Proposa
 		return Proposal{}, err
 	}
 	for _, part := range p.Skills {
-		if err := t.plannable(part.Skill, p.Op); err != nil {
+		if err := t.plannable(part.Skill); err != nil {
 			return Proposal{}, err
 		}
 	}
