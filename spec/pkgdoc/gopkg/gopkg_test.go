@@ -128,8 +128,8 @@ func TestAgainstGo(t *testing.T) {
 	declared := regexp.MustCompile(`(?m)^(?:func|type|const|var) (\w+)`)
 	for _, mod := range []string{"github.com/yuin/goldmark", "golang.org/x/mod", "github.com/Masterminds/semver/v3"} {
 		dir, err := exec.Command(program, "list", "-m", "-f", "{{.Dir}}", mod).Output()
-		if err != nil {
-			t.Skipf("skipped: %s is not on this machine: %v", mod, err)
+		if err != nil || strings.TrimSpace(string(dir)) == "" { // no package here needs it but in tests, or nothing was built yet
+			t.Skipf("skipped: %s is not on this machine: go mod download %[1]s (%v)", mod, err)
 		}
 		p, err := Read(os.DirFS(strings.TrimSpace(string(dir))), "v0.0.0")
 		if err != nil {
