@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/runtime/author/skillify"
 	"github.com/skl-project/skl/runtime/model"
@@ -56,7 +57,9 @@ func (a *Author) summarize(ctx context.Context, p *pkgdoc.Package, spec string) 
 		if wrong != nil {
 			q.Prompt += "\nThe last answer was refused: " + wrong.Error() + ".\n"
 		}
+		end := session.Waits(a.Scope.Progress, m.Name())
 		got, err := m.Fill(ctx, q)
+		end()
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -97,7 +98,7 @@ func (w *world) authorRun(c *cli.Context, skill, wish string) (author.Run, error
 		err = w.runs.Check(q)
 	}
 	if !w.ui.Verbose { // the steps of the tree are skl's own
-		q.Follow, q.Hold = nil, nil
+		q.Follow, q.Hold = session.Asking(w.ui.Progress), nil
 	}
 	return author.Run{Request: q, Skill: skill, Wish: wish}, err
 }

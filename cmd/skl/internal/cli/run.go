@@ -118,7 +118,9 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	case u.Terminal && !u.JSON && u.ErrSigns != screen.Unicode:
 		q.Follow = func(*session.Runnable, session.Record) trace.Sink { return trace.PlainLines(w.env.stderr) }
 	default:
-		q.Follow = func(*session.Runnable, session.Record) trace.Sink { return trace.Lines(w.env.stderr) }
+		q.Follow = func(r *session.Runnable, record session.Record) trace.Sink {
+			return trace.Tee(trace.Lines(w.env.stderr), session.Asking(w.ui.Progress)(r, record))
+		}
 	}
 	return q, nil
 }
