@@ -33,7 +33,7 @@ func Lint(fsys fs.FS, dir string, opt LintOptions) []diag.Finding {
 		findings = append(findings, lintFile(src, sidecar, dir, opt)...)
 	case errors.Is(err, fs.ErrNotExist) && sidecar != nil:
 		found := lintFile(nil, sidecar, dir, opt) // as if SKILL.md were empty
-		findings = append(findings, slices.DeleteFunc(found, func(f diag.Finding) bool { return f.Rule == RuleFrontmatter })...)
+		findings = append(findings, slices.DeleteFunc(found, func(f diag.Finding) bool { return f.Rule == RuleFrontmatter || f.Rule == RuleBodyEmpty })...)
 	}
 	for i := range findings {
 		f := &findings[i]

@@ -144,3 +144,11 @@ func TestMigrate(t *testing.T) {
 		}
 	}
 }
+
+// A SKILL.json alone is no skill, and a SKILL.md that is not there has no empty body.
+func TestLintSidecarAlone(t *testing.T) {
+	found := Lint(fstest.MapFS{SidecarName: {Data: []byte(`{"name": "x", "description": "Does x. Use when x is asked for."}`)}}, "x", LintOptions{})
+	if got := rulesOf(found); !slices.Equal(got, []string{RuleNoSkillFile, RuleSidecarAlone}) {
+		t.Errorf("found %v", got)
+	}
+}

@@ -309,6 +309,9 @@ func TestReadSidecar(t *testing.T) {
 			t.Errorf("ReadSidecar(%q) = %v, %v", bad, d, err)
 		}
 	}
+	if d, err := ReadSidecar([]byte("\ufeff{\"name\": \"x\"}")); err != nil || d.Name != "x" {
+		t.Errorf("behind a byte order mark: %v, %v", d, err)
+	}
 	if d, _ := ReadSidecar([]byte(`{"name": "../x"}`)); !slices.Equal(rulesOf(d.Warnings), []string{RuleNameChars}) {
 		t.Errorf("a name that is a path has the warnings %v", d.Warnings)
 	}
