@@ -101,11 +101,14 @@ func TestWhatIsReached(t *testing.T) {
 	link(t, "nowhere", filepath.Join(work, "sub", "dangling"))
 	for path, want := range map[string]string{
 		"sub/a.txt": "a", "./sub/../sub/a.txt": "a", filepath.Join(work, "sub", "a.txt"): "a", "in": "a", "absin/a.txt": "a", "absin/../sub/a.txt": "a",
-		"skill:SKILL.md": "skill", "skill:references/r.md": "reference", filepath.Join(work, ".agents/skills/pdf/SKILL.md"): "skill", ".agents/skills/pdf/SKILL.md": "skill", ".git/config": "[core]\n",
+		"skill:SKILL.md": "skill", "skill:references/r.md": "reference", filepath.Join(work, ".agents/skills/pdf/SKILL.md"): "skill", ".agents/skills/pdf/SKILL.md": "skill",
 	} {
 		if text, _ := call(d, "read", "path", path); text != want {
 			t.Errorf("%s: %q", path, text)
 		}
+	}
+	if text, _ := call(d, "read", "path", ".git/config"); !strings.Contains(text, "holds secrets") {
+		t.Error(text)
 	}
 	if text, _ := call(d, "write", "path", "sub/dangling", "content", "x"); !strings.Contains(text, "to sub/nowhere") {
 		t.Error(text)

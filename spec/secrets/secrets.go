@@ -173,7 +173,7 @@ var names = set(`
 func places(base string) []string {
 	switch base {
 	case "config":
-		return []string{".kube", ".aws", ".oci", ".snowsql"}
+		return []string{".kube", ".aws", ".oci", ".snowsql", ".git"} // .git: the token of a checkout
 	case "config.json":
 		return []string{".docker", ".config/netlify", ".cf", ".minikube"}
 	case "auth.json":

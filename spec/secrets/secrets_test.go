@@ -13,7 +13,7 @@ func TestNamed(t *testing.T) {
 		.env .env.local sub/.env.production prod.env .ENV .env.bak .env~ .env.example.bak~/.env
 		id_rsa .ssh/id_rsa .ssh/id_ed25519.old .ssh/config .ssh/authorized_keys /home/a/.ssh/anything deploy_rsa github_ed25519 id_ecdsa_sk id_rsa-work ssh_host_rsa_key
 		tls.key ca.pem a.p12 a.pfx a.p8 a.jks a.keystore a.ppk a.kdbx vpn.ovpn
-		.netrc _netrc .npmrc .pypirc .pgpass .my.cnf .mylogin.cnf .htpasswd .git-credentials .dockercfg .s3cfg .boto .vault-token .terraformrc
+		.git/config a/.git/config .netrc _netrc .npmrc .pypirc .pgpass .my.cnf .mylogin.cnf .htpasswd .git-credentials .dockercfg .s3cfg .boto .vault-token .terraformrc
 		.kube/config home/.kube/config kubeconfig prod.kubeconfig .docker/config.json .aws/credentials .aws/config .aws/sso/cache/x.json .azure/msal_token_cache.json
 		.config/gcloud/credentials.db .config/gcloud/legacy_credentials/a/adc.json .config/gh/hosts.yml .config/github-copilot/apps.json .codex/auth.json .gemini/oauth_creds.json
 		.claude/.credentials.json .claude.json .cargo/credentials.toml .cargo/credentials .gem/credentials .m2/settings.xml .gradle/gradle.properties .composer/auth.json
