@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -85,7 +86,7 @@ func (c *reader) lists() (out []found) {
 		}
 		f.listing, f.ordered, f.count = c.firstList(head, end)
 		f.led = f.count > 0 && f.ordered && c.isLed(f.listing) && c.mostlyOrders(f.listing)
-		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing, f.count) {
+		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing) {
 			out = append(out, f)
 		}
 	}
@@ -172,7 +173,9 @@ func (c *reader) lone() (l listing, unsure bool) {
 }
 
 // isTitle reports whether a heading is that of the whole text: "do-in-steps" is a name.
-func (c *reader) isTitle(head int) bool { return len(c.heads) > 0 && head == c.heads[0] && headLevel(c.line(head)) == 1 }
+func (c *reader) isTitle(head int) bool {
+	return len(c.heads) > 0 && head == c.heads[0] && headLevel(c.line(head)) == 1
+}
 
 // besideWork reports whether a list is below a heading that says that it is not the work of the whole skill: a deep one, a choice, a beginning.
 func (c *reader) besideWork(f *found) bool {
@@ -214,26 +217,36 @@ func rules(title string) bool {
 	return holdsOne(title, "rules", "constraint", "guideline", "principle", "guardrail", "boundaries", "must not")
 }
 
-// prohibits reports whether more than half of a list with so many entries say what is not to be done.
-func (c *reader) prohibits(l listing, count int) bool {
-	first, n := -1, 0
-	for at := l.first; at <= l.last; at++ {
-		col, text, _ := marker(c.line(at))
-		if first < 0 && text > 0 {
-			first = col
+// entries are the texts of a list, but for those below others: the rest of the line that each begins on.
+func (c *reader) entries(l listing) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		first := -1
+		for n := l.first; n <= l.last; n++ {
+			col, text, _ := marker(c.line(n))
+			if text == 0 || c.kinds[n] != textLine || first >= 0 && col > first {
+				continue
+			}
+			if first = col; !yield(c.line(n)[text:]) {
+				return
+			}
 		}
-		if text == 0 || col > first || c.kinds[at] != textLine {
-			continue
-		}
-		item := strings.TrimLeft(strings.ReplaceAll(c.line(at)[text:], "**", ""), " \t_❌")
+	}
+}
+
+// prohibits reports whether more than half of the entries of a list say what is not to be done.
+func (c *reader) prohibits(l listing) bool {
+	n, all := 0, 0
+	for entry := range c.entries(l) {
+		all++
+		entry = strings.TrimLeft(strings.ReplaceAll(entry, "**", ""), " \t_❌")
 		for _, word := range [...]string{"never", "do not", "don't", "don’t", "avoid", "must not", "no"} {
-			if _, ok := cutWord(item, word); ok {
+			if _, ok := cutWord(entry, word); ok {
 				n++
 				break
 			}
 		}
 	}
-	return n*2 > count
+	return n*2 > all
 }
 
 // forbids reports whether a list below a heading says what is not to be done: no step is.

@@ -130,6 +130,7 @@ type reader struct {
 	doc     *skill.Document
 	kinds   []lineKind // by line number
 	heads   []int      // lines of headings
+	up      []int      // for each of heads, which of them it is below; -1 for none
 	hasTree bool
 	open    bool              // a fence or comment that nothing closes runs to the end of the file
 	nests   bool              // examples of Markdown hold code blocks
@@ -205,6 +206,14 @@ func (c *reader) classify() {
 		}
 	}
 	c.open = comment || code.mark != ""
+	c.up = c.up[:0]
+	for i, n := range c.heads {
+		up := i - 1
+		for up >= 0 && headLevel(c.line(c.heads[up])) >= headLevel(c.line(n)) {
+			up = c.up[up]
+		}
+		c.up = append(c.up, up)
+	}
 }
 
 func headLevel(l string) int {

@@ -31,17 +31,12 @@ func begins(text string) bool {
 	return isVerb(word) || onlyWhere(word) && word != "without" && word != "only"
 }
 
-// mostlyOrders reports whether two of three entries of a list say what to do. Entries below others do not count.
+// mostlyOrders reports whether two of three entries of a list say what to do.
 func (c *reader) mostlyOrders(l listing) bool {
-	first, n, all := -1, 0, 0
-	for at := l.first; at <= l.last; at++ {
-		col, text, _ := marker(c.line(at))
-		if text == 0 || c.kinds[at] != textLine || first >= 0 && col > first {
-			continue
-		}
-		first = col
+	n, all := 0, 0
+	for entry := range c.entries(l) {
 		all++
-		if instructs(c.line(at)[text:]) {
+		if instructs(entry) {
 			n++
 		}
 	}

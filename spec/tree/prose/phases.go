@@ -83,7 +83,7 @@ func (c *reader) phases(head int, anywhere bool) []phase {
 func (c *reader) phase(head int) phase {
 	p := phase{next: c.lastLine() + 1}
 	deeper := false
-	if i := slices.Index(c.heads, head) + 1; i < len(c.heads) {
+	if i, _ := slices.BinarySearch(c.heads, head+1); i < len(c.heads) {
 		p.next = c.heads[i]
 		deeper = headLevel(c.line(p.next)) > headLevel(c.line(head))
 	}
@@ -162,25 +162,25 @@ func besides(title string) bool {
 
 // above are the headings that a heading is below, but for that of the whole text, in lower case: the nearest first.
 func (c *reader) above(head int) (titles []string) {
-	level := headLevel(c.line(head))
-	for i := slices.Index(c.heads, head) - 1; i >= 0 && level > 2; i-- {
-		if l := c.line(c.heads[i]); headLevel(l) < level && headLevel(l) > 1 {
-			level = headLevel(l)
-			titles = append(titles, strings.ToLower(headText(l)))
-		}
+	for i := c.parent(head); i >= 0 && headLevel(c.line(c.heads[i])) > 1; i = c.up[i] {
+		titles = append(titles, strings.ToLower(headText(c.line(c.heads[i]))))
 	}
 	return titles
+}
+
+// parent is which of the headings the one on a line is below, -1 for none.
+func (c *reader) parent(head int) int {
+	i, ok := slices.BinarySearch(c.heads, head)
+	if !ok {
+		return -1
+	}
+	return c.up[i]
 }
 
 // ofOneCase reports whether the section that a heading is in is for one case of several: "Creating a file" beside "Changing a file", or one
 // that begins with the words that say in which case it is followed.
 func (c *reader) ofOneCase(head int) bool {
-	i := slices.Index(c.heads, head)
-	level := headLevel(c.line(head))
-	up := i - 1
-	for up >= 0 && headLevel(c.line(c.heads[up])) >= level {
-		up--
-	}
+	up := c.parent(head)
 	if up < 0 || headLevel(c.line(c.heads[up])) < 2 {
 		return false
 	}
