@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -32,9 +34,9 @@ const editMark = ".skl-edit-"
 // works in it goes on. First come files that are new, then those that change, in the order given, then those that go, with directories
 // that are empty then. It is refused, with nothing changed, if a file does not hold what the edit says that it was: code changed_meanwhile.
 // What somebody writes to one of the files at the same moment stays, and the error says so. Where two files cannot be exchanged in one
-// step, that moment is not seen. All is written beforehand, so that putting it in place takes a moment; a process that is killed in it
-// leaves some files as they were, and a directory .skl-edit-NUMBER, which the next edit removes.
-func (d *Dir) Edit(dir string, edits []Edit) (err error) {
+// step, that moment is not seen. What a process that is killed leaves half done [TakeBack] takes back, by a record in the directory
+// records; where that is "", none is kept, and a directory .skl-edit-NUMBER may stay.
+func (d *Dir) Edit(dir, records string, edits []Edit) (err error) {
 	if info, err := d.Lstat(dir); err != nil {
 		return err
 	} else if !info.IsDir() {
@@ -46,29 +48,46 @@ func (d *Dir) Edit(dir string, edits []Edit) (err error) {
 	}
 	e := editor{in: &Dir{dir, root}, root: root}
 	defer e.in.Close()
-	var done func()
-	if e.temp, done, err = e.in.reserve(dir, editMark, numbered); err != nil {
+	if err := e.plan(edits); err != nil {
+		return err
+	}
+	r, done, err := e.reserve(records)
+	if err != nil {
 		return err
 	}
 	defer done()
-	if err := e.stage(edits); err != nil {
+	if err := e.stage(); err != nil {
+		return err
+	}
+	r.Staged = true
+	if _, err := r.keep(records); err != nil {
 		return err
 	}
 	for i := range e.steps {
 		if err := e.put(&e.steps[i]); err != nil {
-			return e.back(i, err)
+			return e.back(i, atFile(err, e.steps[i].at))
 		}
 	}
-	return e.end()
+	if err := e.end(); err != nil {
+		return fmt.Errorf("%s: all is written, and may not be on the disk yet: %w", dir, err)
+	}
+	return nil
 }
 
 // aside ends the name of what is moved away for a moment.
 const aside = "-"
 
-// numbered reports whether an edit gives a file this name.
-func numbered(name string) bool {
-	_, err := strconv.ParseUint(strings.TrimSuffix(name, aside), 10, 32)
-	return err == nil
+// atFile is an error of the file system as one about this file.
+func atFile(err error, at string) error {
+	if _, told := errors.AsType[*diag.Error](err); told {
+		return err
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
+	}
+	return &fs.PathError{Op: "replace", Path: at, Err: err}
 }
 
 // An editor changes files of one folder.
@@ -85,28 +104,75 @@ type step struct {
 	at       string // path of the file
 	slot     string // path of the file that takes its place, and of what was there afterwards
 	was, now []byte // as in an Edit
+	perm     fs.FileMode
 }
 
-// stage checks that the files are what they shall be, and writes what takes their place.
-func (e *editor) stage(edits []Edit) error {
+// plan checks that the files are what they shall be, and puts the steps in order.
+func (e *editor) plan(edits []Edit) error {
 	for i := range edits {
 		x := &edits[i]
 		if !filepath.IsLocal(filepath.FromSlash(x.Path)) || path.Clean(x.Path) != x.Path || x.Path == "." {
 			return diag.New(diag.Refused, "path_outside", "%q is no path in %s", x.Path, e.in.path)
 		}
-		s := step{filepath.Join(e.in.path, filepath.FromSlash(x.Path)), filepath.Join(e.temp, strconv.Itoa(i)), x.Was, x.Now}
-		perm, err := e.in.mode(&s, x.Executable)
-		if err != nil {
+		s := step{at: filepath.Join(e.in.path, filepath.FromSlash(x.Path)), was: x.Was, now: x.Now}
+		var err error
+		if s.perm, err = e.in.mode(&s, x.Executable); err != nil {
 			return err
-		}
-		if s.now != nil {
-			if err := e.in.fill(&s, perm); err != nil {
-				return err
-			}
 		}
 		e.steps = append(e.steps, s)
 	}
 	slices.SortStableFunc(e.steps, func(a, b step) int { return a.turn() - b.turn() })
+	return nil
+}
+
+// reserve makes the directory in the folder, of which there is a record before it is there. done removes both.
+func (e *editor) reserve(records string) (r *record, done func(), err error) {
+	for {
+		e.temp = filepath.Join(e.in.path, fmt.Sprintf("%s%010d", editMark, rand.Uint64N(1e10)))
+		r = e.record()
+		forget, err := r.keep(records)
+		if err != nil {
+			return nil, nil, err
+		}
+		err = e.in.Mkdir(e.temp, 0o700)
+		if err == nil {
+			unlock, err := durable.Lock(atOnce(), e.temp, nil)
+			switch {
+			case err == nil:
+				return r, func() { r.over(records); unlock(); e.in.RemoveAll(e.temp); forget() }, nil
+			case !errors.Is(err, durable.ErrLocked) && !errors.Is(err, fs.ErrNotExist): // a file system without locks
+				return r, func() { r.over(records); e.in.RemoveAll(e.temp); forget() }, nil
+			}
+			e.in.RemoveAll(e.temp) // somebody took it for one that was left
+		}
+		forget()
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, nil, err
+		}
+	}
+}
+
+// record says what the steps do.
+func (e *editor) record() *record {
+	r := &record{Dir: e.in.path, Temp: filepath.Base(e.temp)}
+	for i := range e.steps {
+		name := filepath.ToSlash(strings.TrimPrefix(e.steps[i].at, e.in.path+string(filepath.Separator)))
+		r.Steps = append(r.Steps, recordedStep{name, sum(e.steps[i].was), sum(e.steps[i].now)})
+	}
+	return r
+}
+
+// stage writes what takes the place of the files.
+func (e *editor) stage() error {
+	for i := range e.steps {
+		s := &e.steps[i]
+		if s.slot = filepath.Join(e.temp, strconv.Itoa(i)); s.now == nil {
+			continue
+		}
+		if err := e.in.fill(s); err != nil {
+			return err
+		}
+	}
 	return e.in.SyncTree(e.temp)
 }
 
@@ -142,11 +208,11 @@ func (d *Dir) mode(s *step, executable bool) (fs.FileMode, error) {
 }
 
 // fill writes what takes the place of a file: with its mode, or, of a new file, with one of which the umask takes something.
-func (d *Dir) fill(s *step, perm fs.FileMode) error {
-	if err := d.Create(s.slot, s.now, perm); err != nil || s.was == nil {
+func (d *Dir) fill(s *step) error {
+	if err := d.Create(s.slot, s.now, s.perm); err != nil || s.was == nil {
 		return err
 	}
-	return d.do(s.slot, func(o ops, name string) error { return o.Chmod(name, perm) })
+	return d.do(s.slot, func(o ops, name string) error { return o.Chmod(name, s.perm) })
 }
 
 // put does one step. What it does not want to have done it undoes.
@@ -281,15 +347,21 @@ func (e *editor) back(n int, why error) error {
 	return why
 }
 
+// removeEmpty removes the directories above a file that is gone which are empty then, and gives the first that stays.
+func (e *editor) removeEmpty(at string) (up string) {
+	for up = filepath.Dir(at); up != e.in.path && e.in.Remove(up) == nil; {
+		up = filepath.Dir(up)
+	}
+	return up
+}
+
 // end removes directories that are empty now, and makes all durable.
 func (e *editor) end() error {
 	changed := map[string]bool{}
 	for i := range e.steps {
 		up := filepath.Dir(e.steps[i].at)
 		if e.steps[i].now == nil {
-			for up != e.in.path && e.in.Remove(up) == nil {
-				up = filepath.Dir(up)
-			}
+			up = e.removeEmpty(e.steps[i].at)
 		}
 		changed[up] = true
 	}

@@ -79,7 +79,7 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := Anywhere()
-	err = d.Edit(dir, []Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/deep/b.md", Was: []byte("b\n")}, {Path: "new/c.md", Now: []byte{}}, {Path: "new/d.sh", Now: []byte{}, Executable: true}, {Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")}})
+	err = d.Edit(dir, "", []Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}, {Path: "references/deep/b.md", Was: []byte("b\n")}, {Path: "new/c.md", Now: []byte{}}, {Path: "new/d.sh", Now: []byte{}, Executable: true}, {Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestEditRefusals(t *testing.T) {
 				}
 			}
 			before := shown(t, dir)
-			err := Anywhere().Edit(dir, c.edits)
+			err := Anywhere().Edit(dir, "", c.edits)
 			if err == nil || c.code != "" && !errors.Is(err, diag.Code(c.code)) {
 				t.Errorf("error %v, not %s", err, c.code)
 			}
@@ -181,7 +181,7 @@ func TestEditOthers(t *testing.T) {
 	text, a := []byte("one\n"), []byte("a\n")
 	for i := range 100 {
 		now, b := fmt.Appendf(nil, "text %d\n", i), fmt.Appendf(nil, "a %d\n", i)
-		if err := Anywhere().Edit(dir, []Edit{{Path: "SKILL.md", Was: text, Now: now}, {Path: "references/a.md", Was: a, Now: b}}); err != nil {
+		if err := Anywhere().Edit(dir, "", []Edit{{Path: "SKILL.md", Was: text, Now: now}, {Path: "references/a.md", Was: a, Now: b}}); err != nil {
 			t.Fatal(err)
 		}
 		text, a = now, b
@@ -214,7 +214,7 @@ func TestEditUndone(t *testing.T) {
 				before := shown(t, dir)
 				e := open(t, dir)
 				defer e.in.Close()
-				if err := e.stage(edits); err != nil {
+				if err := errors.Join(e.plan(edits), e.stage()); err != nil {
 					t.Fatal(err)
 				}
 				at := filepath.Join(dir, filepath.FromSlash(edits[written].Path))
@@ -270,7 +270,7 @@ func TestEditKept(t *testing.T) {
 	dir := folder(t)
 	e := open(t, dir)
 	defer e.in.Close()
-	if err := e.stage([]Edit{{Path: "references/a.md", Was: []byte("a\n")}}); err != nil {
+	if err := errors.Join(e.plan([]Edit{{Path: "references/a.md", Was: []byte("a\n")}}), e.stage()); err != nil {
 		t.Fatal(err)
 	}
 	at := filepath.Join(dir, "references", "a.md")
@@ -290,7 +290,7 @@ func TestEditKept(t *testing.T) {
 	dir = folder(t)
 	e = open(t, dir)
 	defer e.in.Close()
-	if err := e.stage([]Edit{{Path: "references/a.md", Was: []byte("a\n")}}); err != nil {
+	if err := errors.Join(e.plan([]Edit{{Path: "references/a.md", Was: []byte("a\n")}}), e.stage()); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.put(&e.steps[0]); err != nil {
@@ -309,12 +309,12 @@ func TestEditKept(t *testing.T) {
 	}
 }
 
-// TestEditKilled kills a process that edits again and again: each file is one that it wrote, whole, and the next edit tidies up.
+// TestEditKilled kills a process that edits again and again: what it left is taken back, all of it.
 func TestEditKilled(t *testing.T) {
 	if dir := os.Getenv("SKL_TEST_EDIT"); dir != "" {
 		for i := 0; ; i++ {
 			text := func(i int) []byte { return fmt.Appendf(nil, "%d\n", i) }
-			if err := Anywhere().Edit(dir, []Edit{{Path: "SKILL.md", Was: text(i), Now: text(i + 1)}, {Path: "references/a.md", Was: text(i), Now: text(i + 1)}}); err != nil {
+			if err := Anywhere().Edit(dir, os.Getenv("SKL_TEST_RECORDS"), []Edit{{Path: "SKILL.md", Was: text(i), Now: text(i + 1)}, {Path: "references/a.md", Was: text(i), Now: text(i + 1)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -324,7 +324,7 @@ func TestEditKilled(t *testing.T) {
 	}
 	left := 0
 	for range 20 {
-		dir := folder(t)
+		dir, records := folder(t), t.TempDir()
 		files := []string{filepath.Join(dir, "SKILL.md"), filepath.Join(dir, "references", "a.md")}
 		for _, at := range files {
 			if err := os.WriteFile(at, []byte("0\n"), 0o644); err != nil {
@@ -332,7 +332,7 @@ func TestEditKilled(t *testing.T) {
 			}
 		}
 		cmd := exec.Command(os.Args[0], "-test.run=^TestEditKilled$")
-		cmd.Env = append(os.Environ(), "SKL_TEST_EDIT="+dir)
+		cmd.Env = append(os.Environ(), "SKL_TEST_EDIT="+dir, "SKL_TEST_RECORDS="+records)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -345,30 +345,184 @@ func TestEditKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd.Wait()
-		var n [2]int
+		folders, err := TakeBack(records, func(at string) bool { return at == dir })
+		if err != nil {
+			t.Fatal(err)
+		}
+		left += len(folders)
+		var n [2]string
 		for i, at := range files {
 			got, err := os.ReadFile(at)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := fmt.Sscanf(string(got), "%d\n", &n[i]); err != nil {
-				t.Errorf("%s holds %q", at, got)
-			}
+			n[i] = string(got)
 		}
-		if n[0] < n[1] || n[0] > n[1]+1 {
-			t.Errorf("%d and %d: the first file is put first", n[0], n[1])
-		}
-		if strings.Contains(shown(t, dir), editMark) {
-			left++
-		}
-		if err := Anywhere().Edit(dir, []Edit{{Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")}}); err != nil {
-			t.Error(err)
+		if n[0] != n[1] {
+			t.Errorf("%q and %q are of two edits", n[0], n[1])
 		}
 		if got := shown(t, dir); strings.Contains(got, ".skl-") {
 			t.Errorf("something is left:\n%s", got)
 		}
+		if left, err := filepath.Glob(filepath.Join(records, "*.json")); err != nil || len(left) > 0 {
+			t.Errorf("records are left: %v, %v", left, err)
+		}
 	}
-	t.Logf("%d of 20 left a directory", left)
+	t.Logf("%d of 20 were taken back", left)
+}
+
+// TestTakeBack cuts an edit off at each step, and has somebody write to one of its files then: that stays, in its place or beside it.
+func TestTakeBack(t *testing.T) {
+	edits := []Edit{
+		{Path: "new/deep/a.md", Now: []byte("a\n")},
+		{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")},
+		{Path: "run.sh", Was: []byte("#!/bin/sh\n"), Now: []byte("#!/bin/sh\n:\n")},
+		{Path: "references/a.md", Was: []byte("a\n")},
+	}
+	for written := -1; written < len(edits); written++ {
+		for done := range len(edits) + 1 {
+			t.Run(fmt.Sprintf("%d_%d", written, done), func(t *testing.T) {
+				dir, records := folder(t), t.TempDir()
+				before := shown(t, dir)
+				e := open(t, dir)
+				defer e.in.Close()
+				if err := e.plan(edits); err != nil {
+					t.Fatal(err)
+				}
+				if err := e.stage(); err != nil {
+					t.Fatal(err)
+				}
+				recorded(t, &e, records, true)
+				for i := range done {
+					if err := e.put(&e.steps[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				at := dir
+				if written >= 0 {
+					at = filepath.Join(dir, filepath.FromSlash(edits[written].Path))
+					if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(at, []byte("theirs\n"), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if none, err := TakeBack(records, func(string) bool { return false }); err != nil || len(none) > 0 {
+					t.Errorf("%v, %v", none, err)
+				}
+				if folders, err := TakeBack(records, func(string) bool { return true }); err != nil || len(folders) != 1 || folders[0] != dir {
+					t.Errorf("%v, %v", folders, err)
+				}
+				now := shown(t, dir)
+				if written < 0 && now != before {
+					t.Errorf("it was\n%s\nand is\n%s", before, now)
+				}
+				if written >= 0 {
+					if got, err := os.ReadFile(at); err != nil || string(got) != "theirs\n" {
+						t.Errorf("%s holds %q, %v", at, got, err)
+					}
+				}
+				for i, x := range edits {
+					got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(x.Path)))
+					if i != written && (string(got) != string(x.Was) || (err != nil) != (x.Was == nil)) {
+						t.Errorf("%s holds %q, %v", x.Path, got, err)
+					}
+				}
+				if strings.Contains(now, editMark) {
+					t.Errorf("something is left:\n%s", now)
+				}
+			})
+		}
+	}
+}
+
+// recorded keeps a record of an edit.
+func recorded(t *testing.T, e *editor, records string, staged bool) {
+	t.Helper()
+	r := e.record()
+	r.Staged = staged
+	if _, err := r.keep(records); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTakeBackStaging cuts an edit off before all is written: nothing of it is put anywhere.
+func TestTakeBackStaging(t *testing.T) {
+	dir, records := folder(t), t.TempDir()
+	before := shown(t, dir)
+	e := open(t, dir)
+	defer e.in.Close()
+	if err := e.plan([]Edit{{Path: "new/a.md", Now: []byte("a long text\n")}, {Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("a long text\n")}}); err != nil {
+		t.Fatal(err)
+	}
+	recorded(t, &e, records, false)
+	for _, slot := range []string{"0", "1"} {
+		if err := os.WriteFile(filepath.Join(e.temp, slot), []byte("a lo"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := TakeBack(records, func(string) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if now := shown(t, dir); now != before {
+		t.Errorf("it was\n%s\nand is\n%s", before, now)
+	}
+}
+
+// TestTakeBackCaught has an edit be cut off when it holds what somebody wrote at that moment: it comes back, or lies beside.
+func TestTakeBackCaught(t *testing.T) {
+	for _, after := range []string{"", "mine, too\n"} {
+		dir, records := folder(t), t.TempDir()
+		e := open(t, dir)
+		defer e.in.Close()
+		if err := e.plan([]Edit{{Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.stage(); err != nil {
+			t.Fatal(err)
+		}
+		recorded(t, &e, records, true)
+		at := filepath.Join(dir, "SKILL.md")
+		if err := os.WriteFile(at, []byte("mine\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.exchange(&e.steps[0]); err != nil { // and killed before it looks
+			t.Fatal(err)
+		}
+		if after != "" {
+			if err := os.WriteFile(at, []byte(after), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := TakeBack(records, func(string) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		if now := shown(t, dir); !strings.Contains(now, `"mine\n"`) || !strings.Contains(now, fmt.Sprintf("%q", after)) && after != "" || strings.Contains(now, editMark) {
+			t.Errorf("there is\n%s", now)
+		}
+	}
+}
+
+// TestRecordRefusals removes nothing for a record that no edit wrote.
+func TestRecordRefusals(t *testing.T) {
+	for _, text := range []string{"", "null", "{}", `{"dir": "a", "temp": ".skl-edit-1"}`, `{"dir": "/a/..", "temp": ".skl-edit-1"}`, `{"dir": "/a", "temp": "b"}`, `{"dir": "/a", "temp": ".skl-edit-1/.."}`,
+		`{"dir": "/a", "temp": ".skl-edit-1", "steps": [{"path": "../x", "was": "a"}]}`, `{"dir": "/a", "temp": ".skl-edit-1", "steps": [{"path": "/x", "was": "a"}]}`,
+		`{"dir": "/a", "temp": ".skl-edit-1", "steps": [{"path": ".skl-edit-1/0", "was": "a"}]}`, `{"dir": "/a", "temp": ".skl-edit-1", "steps": [{"path": "x"}]}`} {
+		if r, err := parseRecord([]byte(text)); err == nil {
+			t.Errorf("%s is read: %+v", text, r)
+		}
+		records := t.TempDir()
+		if err := os.WriteFile(filepath.Join(records, "a.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := TakeBack(records, func(string) bool { return true }); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+		if _, err := os.Stat(filepath.Join(records, "a.json")); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestEditRaces edits a file that somebody else replaces at the same time: what they wrote last is there, or in a file that an error names.
@@ -393,7 +547,7 @@ func TestEditRaces(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			switch err := Anywhere().Edit(dir, []Edit{
+			switch err := Anywhere().Edit(dir, "", []Edit{
 				{Path: "new/a.md", Now: []byte("a\n")},
 				{Path: "SKILL.md", Was: was, Now: append(bytes.Clone(was), 'x')},
 			}); {
@@ -421,4 +575,25 @@ func TestEditRaces(t *testing.T) {
 		}
 	}
 	t.Errorf("after %d edits %q is nowhere", edits, last)
+}
+
+// FuzzRecord reads any text as a record: what is read names files of a folder, and nothing else.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(`{"dir": "/a", "temp": ".skl-edit-1", "staged": true, "steps": [{"path": "b/c", "was": "1", "now": "2"}]}`))
+	f.Add([]byte(`{"dir": "/a", "temp": ".skl-edit-1", "steps": [{"path": "../c", "was": "1"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := parseRecord(data)
+		if err != nil {
+			return
+		}
+		for _, s := range r.Steps {
+			at := filepath.Join(r.Dir, filepath.FromSlash(s.Path))
+			if rel, err := filepath.Rel(r.Dir, at); err != nil || !filepath.IsLocal(rel) || rel == "." || strings.HasPrefix(rel, r.Temp+string(filepath.Separator)) {
+				t.Errorf("%q of %q", s.Path, r.Dir)
+			}
+		}
+		if filepath.Dir(filepath.Join(r.Dir, r.Temp)) != r.Dir {
+			t.Errorf("%q of %q", r.Temp, r.Dir)
+		}
+	})
 }

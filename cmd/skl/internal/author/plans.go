@@ -89,7 +89,10 @@ func (a *Author) skillAt(name, hint string) (string, error) {
 	if err != nil {
 		return "", diag.New(diag.Misuse, "no_such_directory", "%s is neither a folder nor an installed skill", diag.Printable(name)).Hint("%s", hint)
 	}
-	return a.inProject(dir, real, name)
+	if real, err = a.inProject(dir, real, name); err != nil {
+		return "", err
+	}
+	return real, a.Scope.TakeBack(real)
 }
 
 // inProject is real, where the links of dir lead. A link of a project that leads out of it is refused.
@@ -327,6 +330,11 @@ func (a *Author) Apply(ctx context.Context, file string, terms Terms) (Outcome, 
 func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Outcome, error) {
 	if err := a.checkTerms(terms); err != nil {
 		return Outcome{}, err
+	}
+	for i := range p.Skills {
+		if err := a.Scope.TakeBack(scope.Absolute(a.Scope.Cwd, filepath.FromSlash(p.Skills[i].Skill))); err != nil {
+			return Outcome{}, err
+		}
 	}
 	all, err := a.drafts(p)
 	if err != nil {

@@ -1,7 +1,10 @@
 package author_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -190,5 +193,43 @@ func TestImproveWith(t *testing.T) {
 	}
 	if again, err := a.ImproveWith(t.Context(), "skills/report", want, author.Terms{Write: true}); err != nil || len(again.Diff) > 0 {
 		t.Errorf("a second time: %+v, %v", again.Diff, err)
+	}
+}
+
+// TestCutOff has a change of two files be cut off after the first: the next operation on the skill takes it back, and works with what was.
+func TestCutOff(t *testing.T) {
+	dir := project(t)
+	a := open(t, dir)
+	at := filepath.Join(dir, "skills/report")
+	put(t, filepath.Join(at, "SKILL.md"), bareTree+"half\n")
+	put(t, filepath.Join(at, ".skl-edit-1/0"), bareTree)
+	put(t, filepath.Join(at, ".skl-edit-1/1"), "two\n")
+	put(t, filepath.Join(at, "references/a.md"), "one\n")
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	record, err := json.Marshal(map[string]any{"dir": at, "temp": ".skl-edit-1", "staged": true, "steps": []map[string]string{
+		{"path": "SKILL.md", "was": sum(bareTree), "now": sum(bareTree + "half\n")}, {"path": "references/a.md", "was": sum("one\n"), "now": sum("two\n")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(a.Scope.Dirs.State, "edits/1.json"), string(record))
+	put(t, filepath.Join(dir, "skills/other/SKILL.md"), strings.ReplaceAll(bareTree, "name: report", "name: other"))
+	if _, err := a.Improve(t.Context(), "skills/other", author.Terms{}); err != nil {
+		t.Fatal(err)
+	}
+	if !scope.Exists(filepath.Join(at, ".skl-edit-1")) {
+		t.Error("an operation on another skill took it back")
+	}
+	if _, err := a.Improve(t.Context(), "skills/report", author.Terms{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"SKILL.md": bareTree, "references/a.md": "one\n"} {
+		if got, err := os.ReadFile(filepath.Join(at, filepath.FromSlash(name))); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v", name, got, err)
+		}
+	}
+	for _, left := range []string{filepath.Join(at, ".skl-edit-1"), filepath.Join(a.Scope.Dirs.State, "edits/1.json")} {
+		if scope.Exists(left) {
+			t.Errorf("%s is left", left)
+		}
 	}
 }

@@ -115,6 +115,9 @@ func (a *Author) skillsIn(name string) (folder, error) {
 	if real, err = a.inProject(dir, real, name); err != nil {
 		return folder{}, err
 	}
+	if err := a.Scope.TakeBack(real); err != nil {
+		return folder{}, err
+	}
 	entries, err := within.Anywhere().ReadDir(real)
 	if err != nil {
 		return folder{}, err

@@ -209,7 +209,7 @@ var All = [][2]string{
 	{"invocation", "the skill says that people do not run it"},
 	{"invocation_deny", "the skill says who may invoke it, and this is somebody else"},
 	{"irregular_file", "a pipe, device or huge file stands where a file belongs"},
-	{"journal_corrupt", "the journal of an interrupted install cannot be read"},
+	{"journal_corrupt", "the journal of an interrupted install, or the record of a change, cannot be read"},
 	{"key_algorithm", "a key uses an algorithm or a size that is not accepted"},
 	{"key_passphrase", "a private key is encrypted, and no or a wrong passphrase was given"},
 	{"keyless_config", "it is not known which services make keyless signatures"},

@@ -60,6 +60,11 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		return Converted{}, diag.New(diag.Misuse, "usage", "convert takes one folder with a SKILL.md").Hint("skl convert ./review --to prose")
 	}
 	dir := dirs[0]
+	if q.Write {
+		if err := l.Scope.TakeBack(dir); err != nil {
+			return Converted{}, err
+		}
+	}
 	src, err := scope.ReadIn(dir, skill.FileName)
 	if err != nil {
 		return Converted{}, err

@@ -65,6 +65,9 @@ func (l *Linter) dirs(args []string) ([]string, error) {
 func (l *Linter) copies(args, dirs []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, dir := range dirs {
+		if err := l.Scope.TakeBack(dir); err != nil {
+			return nil, err
+		}
 		err := l.Scope.InstalledCopy(dir)
 		if err == nil {
 			continue

@@ -78,5 +78,5 @@ func (l *Linter) formatFile(out *Formatted, dir, name string, dry bool) error {
 	if dry {
 		return nil
 	}
-	return scope.WriteIn(dir, name, text)
+	return l.Scope.EditFolder(dir, []author.Change{{Path: name, Was: src, Now: text}})
 }

@@ -27,11 +27,29 @@ func (sc *Scope) EditFolder(dir string, changes []author.Change) error {
 	for _, c := range changes {
 		edits = append(edits, within.Edit{Path: c.Path, Was: c.Was, Now: c.Now, Executable: c.Executable})
 	}
-	where := dir
-	if len(edits) == 1 {
-		where = filepath.Join(dir, filepath.FromSlash(edits[0].Path))
+	records := sc.editRecords()
+	if err := sc.MkdirPrivate(records); err != nil {
+		return err
 	}
-	return install.NotWritable(at.Edit(dir, edits), where)
+	err = at.Edit(dir, records, edits)
+	where := dir
+	if e, ok := errors.AsType[*fs.PathError](err); ok && Below(dir, e.Path) {
+		where = e.Path
+	}
+	return install.NotWritable(err, where)
+}
+
+// editRecords is where it is recorded which folders are being changed.
+func (sc *Scope) editRecords() string { return filepath.Join(sc.Dirs.State, "edits") }
+
+// TakeBack takes back what a change of a folder, or of one in it or above it, left half done because the process was killed, and tells.
+func (sc *Scope) TakeBack(dir string) error {
+	real := Resolved(dir)
+	folders, err := within.TakeBack(sc.editRecords(), func(at string) bool { return Below(real, at) || Below(at, real) })
+	for _, at := range folders {
+		sc.Tell.Warn("a change of %s was cut off, and is taken back: its files are as they were before", sc.Short(at))
+	}
+	return err
 }
 
 // InstalledCopy refuses a folder that was installed, by whichever link it is reached, be it disabled: the next update replaces it. It was
