@@ -100,6 +100,9 @@ func openQuestion(it *item) (question string, options []string, ok bool) {
 		if len(words) < 2 {
 			return "", nil, false
 		}
+		if words[1] == "help" {
+			return "", nil, false
+		}
 		q = strings.TrimSpace(q[len("for"):])
 		for _, w := range words[1:min(len(words), 4)] {
 			if w == "approval" || w == "confirmation" || w == "permission" || w == "consent" {

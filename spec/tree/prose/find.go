@@ -2,8 +2,10 @@ package prose
 
 import (
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -86,7 +88,7 @@ func (c *reader) lists() (out []found) {
 		}
 		f.listing, f.ordered, f.count = c.firstList(head, end)
 		f.led = f.count > 0 && f.ordered && c.isLed(f.listing) && c.mostlyOrders(f.listing)
-		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing) {
+		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing) && !c.purposes(f.listing) && !c.boldSteps(head, end) {
 			out = append(out, f)
 		}
 	}
@@ -94,7 +96,8 @@ func (c *reader) lists() (out []found) {
 }
 
 // find chooses the list: below a heading that speaks of steps, else the first numbered one. Its score is nothing where there is none.
-func (c *reader) find() (best listing, bestScore int) {
+// A list that only a sentence says to be the steps is less sure than headings that are numbered: led.
+func (c *reader) find() (best listing, bestScore int, led bool) {
 	bestScore = nothing
 	same := false // another list is as likely
 	for _, f := range c.lists() {
@@ -110,7 +113,7 @@ func (c *reader) find() (best listing, bestScore int) {
 		case ofSteps(f.title) && !c.isTitle(f.head):
 			score += 2
 		case f.led && !c.besideWork(&f) && !holdsOne(f.title, "ing a ", "ing an "):
-			score += 2
+			score += 3
 		}
 		if tellsOf(f.title) || onlyWhere(f.title) {
 			score -= 4
@@ -118,7 +121,7 @@ func (c *reader) find() (best listing, bestScore int) {
 		switch {
 		case f.count < 2 && score < sure:
 		case score > bestScore:
-			best, bestScore, same = f.listing, score, false
+			best, bestScore, same, led = f.listing, score, false, f.led && !ofSteps(f.title)
 		case score == bestScore:
 			same = true
 		}
@@ -126,7 +129,7 @@ func (c *reader) find() (best listing, bestScore int) {
 	if same && bestScore >= sure && !onlySteps(headText(c.line(best.head))) { // two of "Workflow A", "Workflow B"
 		bestScore = sure - 1
 	}
-	return best, bestScore
+	return best, bestScore, led
 }
 
 // Bounds of lone, in headings of the upper two levels.
@@ -201,9 +204,7 @@ func (c *reader) isLed(l listing) bool {
 		return false
 	}
 	lower := strings.ToLower(strings.TrimRight(strings.TrimSpace(c.line(n)), "*_"))
-	plain := strings.TrimLeft(lower, "*_")
-	return strings.HasSuffix(lower, ":") && (holdsOne(lastSentence(lower), "these steps", "following steps", "steps in order", "in this order", "steps below") ||
-		strings.HasPrefix(plain, "when this skill is invoked") || strings.HasPrefix(plain, "when invoked"))
+	return strings.HasSuffix(lower, ":") && holdsOne(lastSentence(lower), "these steps", "following steps", "in order", "in this order", "steps below")
 }
 
 // choiceWords are parts of headings below which one of several things is done, and not one after the other.
@@ -215,6 +216,47 @@ var workWords = [...]string{"flow", "task", "method", "approach", "sequence", "p
 // rules reports whether a list below a heading holds for all steps: none of it is one.
 func rules(title string) bool {
 	return holdsOne(title, "rules", "constraint", "guideline", "principle", "guardrail", "boundaries", "must not")
+}
+
+// purposes reports whether a list is several lists, each for something else: "To run a test:", "To delete all:".
+func (c *reader) purposes(l listing) bool {
+	n := 0
+	for at := l.first; at <= l.last; at++ {
+		if _, text, _ := marker(c.line(at)); text > 0 || c.kinds[at] != textLine {
+			continue
+		}
+		line := strings.ToLower(unbold(strings.TrimSpace(c.line(at))))
+		if strings.HasPrefix(line, "to ") && strings.HasSuffix(line, ":") {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// boldStep finds a paragraph that is a step among others: "**Step 2:** Locate files", "**2. Locate files**".
+var boldStep = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\*\*(?:(?i:step|phase|stage|task) )?[0-9]+(?:[.:)]|\*\*| [-–—])`)
+})
+
+// boldSteps reports whether a section has two such paragraphs: a list in it is that of one step.
+func (c *reader) boldSteps(head, end int) bool {
+	n := 0
+	for at := head + 1; at < end; at++ {
+		if c.kinds[at] == textLine && boldStep().MatchString(strings.TrimSpace(c.line(at))) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// hasLists reports whether there is a list, or paragraphs that are steps.
+func (c *reader) hasLists() bool {
+	for n := c.doc.BodyLine; n <= c.lastLine(); n++ {
+		if _, text, _ := marker(c.line(n)); c.kinds[n] == textLine && (text > 0 || boldStep().MatchString(strings.TrimSpace(c.line(n)))) {
+			return true
+		}
+	}
+	return false
 }
 
 // entries are the texts of a list, but for those below others: the rest of the line that each begins on.

@@ -48,6 +48,14 @@ func TestWhichList(t *testing.T) {
 		{"in order", "## Workflow\n\n1. Look.\n2. Go.\n\n## Protocol (always, in order)\n\n" + list + more, steps},
 		{"parts in order", "## Workflow\n\n" + list + "## Sections (in order)\n\n1. Red.\n2. Blue.\n\n" + more, steps},
 		{"of two, the one of work", "## Action (run-time)\n\n" + list + "## More\n\n1. Look.\n2. Go.\n\n", steps},
+		{"lists for several purposes", "To run it:\n\n1. Run it.\n\nTo delete it:\n\n1. Ask.\n2. Delete it.\n\n", one},
+		{"paragraphs that are steps", "## Workflow\n\n**Step 1:** Build it.\n\n**Step 2:** Locate it:\n- red\n- blue\n\n**Step 3:** Run it.\n\n", one},
+		{"paragraphs that are steps, without a list", "## Workflow\n\n**1. Build it.** Now.\n\n**2. Run it.** Then.\n\n", one},
+		{"nothing but rules", "## Guidelines\n\n- Read the log.\n- Mend it.\n\n", one},
+		{"a checklist before a text about it", "## Checklist\n\nComplete these in order:\n\n" + list + "## The Process\n\n**Looking:**\n\n- Look at it.\n- One question each time.\n\n", steps},
+		{"phases before a list that is led", "## Work\n\n### Step 1: Read\n\nRead it.\n\n### Step 2: Mend\n\nMend it.\n\n## More\n\nDo these in order:\n\n" + list, "* Step 1: Read\n  * Read it.\n* Step 2: Mend\n  * Mend it.\n"},
+		{"a list of steps in a phase", "## Work\n\n### Step 1: Read\n\n#### Steps\n\n" + list + "### Step 2: Mend\n\nMend it.\n\n",
+			"* Step 1: Read\n  * Read `references/step-1-read.md`\n  * Do what `references/step-1-read.md` says\n* Step 2: Mend\n  * Mend it.\n"},
 		{"interactions", "## Interactions\n\n" + list + "## More\n\n1. Look.\n2. Go.\n\n", one},
 		{"the name of the skill", "# do-in-steps\n\n- Red.\n- Blue.\n\n" + more, one},
 		{"a loop over what is shown", "## Steps\n\n1. For each file, show:\n   - its name\n   - its size\n2. Mend it.\n\n", "* FOR_EACH << file in every file\n  * show:\n    * its name\n    * its size\n* Mend it.\n"},
@@ -81,7 +89,7 @@ func withoutReads(text string) string {
 // treeIn is what hangs below the label of the tree in src.
 func treeIn(src string) string {
 	_, text, _ := strings.Cut(src, "## Tree\n\n* demo\n")
-	text, _, _ = strings.Cut(text, "\n## ")
+	text, _, _ = strings.Cut(text, "\n##")
 	return strings.TrimPrefix(strings.ReplaceAll(strings.TrimRight("\n"+text, "\n")+"\n", "\n  ", "\n"), "\n")
 }
 
@@ -142,6 +150,29 @@ func TestPhaseFiles(t *testing.T) {
 	}
 	if len(got.Files) != 2 || got.Files[0].Text != "# Phase 2: Act\n\nRun this:\n\n```sh\nmake\n```\n\n### Now\n\n- a\n- b\n" {
 		t.Errorf("%+v", got.Files)
+	}
+}
+
+// Each phase reads its own text and does it in its turn, though the headings of all are deep; a gate among them is one, and so is a
+// condition in a heading. What stands beside a list and is done is not cut off from it.
+func TestPhasesInOrder(t *testing.T) {
+	const code = "```sh\ngit branch\n```\n\n"
+	src := head + "## Workflow\n\n### Phase 1: Look\n\n" + code + "### Phase 2: Group\n\n1. Compare\n2. Merge\n\n### GATE: Wait\n\nWait for a yes.\n\n### Phase 3: When it failed\n\n- Roll back\n- Ask for help\n\n" +
+		"### Phase 4: Check\n\nRun this:\n\n" + code + "If it succeeds:\n- Run it again\n- Say so\n\n### Phase 5: End\n\n1. If nobody wants it, skip all remaining steps.\n2. Push\n\n### Notes\n\n" + code + "## Rules\n\n- r\n\n## Response: x\n"
+	got, err := prose.ToTree([]byte(src), "demo", fstest.MapFS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	does := func(title, name string) string {
+		return "* " + title + "\n  * Read `references/" + name + ".md`\n  * Do what `references/" + name + ".md` says\n"
+	}
+	want := does("Phase 1: Look", "phase-1-look") + "* Phase 2: Group\n  * Compare\n  * Merge\n* GATE: Wait\n  * Wait for a yes.\n" + does("Phase 3: When it failed", "phase-3-when-it-failed") +
+		does("Phase 4: Check", "phase-4-check") + "* Phase 5: End\n  * IF << nobody wants it\n    * END skip all remaining steps.\n  * Push\n"
+	if text := withoutReads(treeIn(string(got.Source))); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	if files := got.Files; len(files) != 4 || files[0].Text != "# Phase 1: Look\n\n```sh\ngit branch\n```\n" || files[3].Name != "references/notes.md" {
+		t.Errorf("%+v", files)
 	}
 }
 

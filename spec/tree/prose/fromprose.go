@@ -80,10 +80,14 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	c := &reader{paper: newPaper(src), doc: doc, mode: map[int]writing{}}
 	maps.Copy(c.mode, mode)
 	c.scan()
-	list, score := c.find()
-	phases := c.phases(list.head, score < sure)
-	if score < sure && score > nothing && phases == nil {
+	list, score, led := c.find()
+	phases := c.phases(list.head, score < sure || led)
+	switch {
+	case phases != nil || score >= sure:
+	case score > nothing:
 		list, c.unsure = c.lone()
+	default:
+		c.unsure = c.hasLists()
 	}
 	switch {
 	case c.hasTree:

@@ -218,7 +218,7 @@ func (c *reader) leaf(it *item, indent string) {
 // stops reports whether a text in lower case says that the work ends here, and what is said then.
 func stops(lower string) bool {
 	rest, ok := lower, false
-	for _, word := range [...]string{"then stop", "stop", "exit", "halt", "abort"} {
+	for _, word := range [...]string{"then stop", "stop", "exit", "halt", "abort", "skip all remaining steps", "skip all the remaining steps", "skip the remaining steps", "skip all further steps", "skip the rest of the steps"} {
 		if rest, ok = strings.CutPrefix(lower, word); ok {
 			break
 		}

@@ -69,14 +69,42 @@ func (c *reader) phases(head int, anywhere bool) []phase {
 	if len(heads) < 2 {
 		heads = c.continued()
 	}
-	if len(heads) < 2 || !anywhere && !slices.Contains(heads, head) || c.ofOneCase(heads[0]) {
+	if len(heads) < 2 || !anywhere && !c.below(head, heads) || c.ofOneCase(heads[0]) {
 		return nil
 	}
+	heads = c.between(heads)
 	out := make([]phase, len(heads))
 	for i, n := range heads {
 		out[i] = c.phase(n)
 	}
 	return out
+}
+
+// between adds to headings those of their level and section that stand among them: a gate between two phases is one.
+func (c *reader) between(heads []int) (out []int) {
+	for i, n := range heads {
+		if i > 0 {
+			first, _ := slices.BinarySearch(c.heads, heads[i-1])
+			for j := first + 1; c.heads[j] < n; j++ {
+				at := c.heads[j]
+				if headLevel(c.line(at)) == headLevel(c.line(n)) && c.up[j] == c.up[first] && c.parent(n) == c.up[j] && !besides(strings.ToLower(headText(c.line(at)))) {
+					out = append(out, at)
+				}
+			}
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// below reports whether a heading is one of others, or below one of them.
+func (c *reader) below(head int, heads []int) bool {
+	for i, ok := slices.BinarySearch(c.heads, head); ok && i >= 0; i = c.up[i] {
+		if slices.Contains(heads, c.heads[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // phase reads what stands below a heading, up to the next one of any level.
@@ -89,7 +117,8 @@ func (c *reader) phase(head int) phase {
 	}
 	count := 0
 	if p.listing, _, count = c.firstList(head, p.next); count > 0 {
-		if p.stays = deeper || !c.bare(p); p.stays && c.limited(p) {
+		if p.stays = deeper || !c.bare(p); p.stays && (c.limited(p) || c.works(p)) || onlyWhere(strings.ToLower(phaseText(headText(c.line(head))))) {
+			p.stays = true
 			p.listing, p.words = listing{head: head}, true
 		}
 		return p
@@ -111,6 +140,36 @@ func (c *reader) limited(p phase) bool {
 		}
 	}
 	return false
+}
+
+// works reports whether the text of a phase beside its list is done, too: it has commands, or a paragraph that says what to do. Who reads
+// it sees in which order.
+func (c *reader) works(p phase) bool {
+	for n := p.head + 1; n < p.next; n++ {
+		if n >= p.first && n <= p.last {
+			continue
+		}
+		text := strings.TrimSpace(c.line(n))
+		_, info := cutFence(text)
+		switch {
+		case c.kinds[n] == codeLine && slices.Contains([]string{"bash", "sh", "shell", "zsh", "console", "powershell", "pwsh"}, strings.ToLower(info)):
+			return true
+		case c.kinds[n] == textLine && c.kinds[n-1] != textLine && begins(text):
+			return true
+		}
+	}
+	return false
+}
+
+// phaseText is the heading of a phase without its number.
+func phaseText(title string) string {
+	if _, rest, ok := headNumber(title); ok {
+		return rest
+	}
+	if _, rest, ok := strings.Cut(title, ":"); ok && isPhase(title) {
+		return strings.TrimSpace(rest)
+	}
+	return title
 }
 
 // minNumbered is how many headings "1. Verb …" are steps. Fewer are as often a part of something else.

@@ -14,7 +14,8 @@ import (
 // maxFiles bounds how many files a conversion writes. What lies beyond stays in SKILL.md.
 const maxFiles = 200
 
-// A region is a part of SKILL.md from a heading to the next one of level 2 or less: lines first up to, not including, end.
+// A region is a part of SKILL.md from a heading to the next one of level 2 or less: lines first up to, not including, end. That of a phase
+// goes to the next one of its own level or less.
 type region struct {
 	first, end int
 	title      string // "" in front of the first heading
@@ -31,7 +32,7 @@ func (conv *Conversion) move(fsys fs.FS, stays map[string]string) {
 	}
 	c := &reader{paper: newPaper(conv.Source), doc: doc}
 	c.scan()
-	m := &mover{reader: c, fsys: conv.over(fsys), taken: map[string]bool{}, phases: map[string]string{}}
+	m := &mover{reader: c, fsys: conv.over(fsys), taken: map[string]bool{}, phases: map[string]string{}, stays: stays}
 	m.keep(1, doc.BodyLine)
 	regions := m.regions()
 	for _, r := range regions {
@@ -74,7 +75,8 @@ type mover struct {
 	text  bytes.Buffer
 	// phases are the files that only a phase needs, by its line of the tree.
 	phases  map[string]string
-	besides []region // text that no step would see
+	stays   map[string]string // as in move
+	besides []region          // text that no step would see
 }
 
 // beside reports whether a region is text alone, beside the tree: no step would see it there.
@@ -106,7 +108,7 @@ func (m *mover) regions() (out []region) {
 	r := region{first: m.doc.BodyLine, end: m.lastLine() + 1}
 	for _, n := range m.heads {
 		level, title := headLevel(m.line(n)), headText(m.line(n))
-		if level > 2 && r.title != "Tree" {
+		if level > 2 && r.title != "Tree" && m.stays[title] == "" && (m.stays[r.title] == "" || level > headLevel(m.line(r.first))) {
 			continue
 		}
 		r.end = n
