@@ -1,6 +1,7 @@
 package skillify
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,10 +43,16 @@ func (x *Index) Edited(ours map[string][]byte) (out []Place) {
 	}
 	if data, ok := ours[IndexName]; !ok {
 		out = append(out, Place{IndexName, "", "deleted"})
-	} else if now, err := ReadIndex(data); err != nil || now.Self != x.Self {
+	} else if x.isEdited(data) {
 		out = append(out, Place{IndexName, "", "edited"})
 	}
 	return out
+}
+
+// isEdited reports whether an index is not the one that was made.
+func (x *Index) isEdited(data []byte) bool {
+	now, err := ReadIndex(data)
+	return err != nil || now.Self != x.Self
 }
 
 // editedPage is Edited of one page. A file of a person in its row is none of it.
@@ -160,8 +167,11 @@ func (m *merger) page(names []string, ours, theirs map[string][]byte) {
 	}
 	mine, new := cutPage(names, ours), cutPage(names, theirs)
 	switch unedited := m.base.Index.same(names, ours, mine); {
-	case names[0] == IndexName: // of no person
+	case names[0] == IndexName: // what a person wrote there has no place in the new one
 		m.take(names, theirs, nil)
+		if data, ok := ours[IndexName]; ok && m.base.Index.isEdited(data) {
+			m.beside(data, ours, theirs)
+		}
 	case in(ours) == 0 && !slices.ContainsFunc(names, m.wasMade), unedited && in(theirs) > 0:
 		m.take(names, theirs, ours)
 	case unedited && slices.ContainsFunc(names, m.wasMade): // it goes with what it describes
@@ -185,6 +195,21 @@ func (m *merger) page(names []string, ours, theirs map[string][]byte) {
 		for name, text := range m.sections(names, mine, new, ours) {
 			m.out.Files[name] = ended([]byte(text), ours[names[0]])
 		}
+	}
+}
+
+// beside keeps an edited index in a file that no one has.
+func (m *merger) beside(data []byte, ours, theirs map[string][]byte) {
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s.yours-%d.json", strings.TrimSuffix(IndexName, ".json"), n)
+		if has, mine := ours[name]; mine && bytes.Equal(has, data) {
+			return
+		} else if _, new := theirs[name]; mine || new {
+			continue
+		}
+		m.out.Files[name] = data
+		m.keep(name, "", "edited")
+		return
 	}
 }
 
