@@ -1,16 +1,20 @@
 package scope
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/rootpath"
 )
 
 // EditFolder makes the changes of a draft in its folder, all or none. Nothing is changed if a file is not what the draft was made of.
@@ -56,6 +60,9 @@ func (sc *Scope) TakeBack(dir string) error {
 // if it has a receipt, or if skl.lock has its name and nothing says that the folder is another one.
 func (sc *Scope) InstalledCopy(dir string) error {
 	name := filepath.Base(dir)
+	if real := Resolved(dir); Below(filepath.Join(sc.Dirs.Data, "store"), real) {
+		return diag.New(diag.Refused, "installed_copy", "%s lies in the store, where skills are kept by their digest", sc.Short(real)).Hint("skl list")
+	}
 	_, err := roots.ReadReceipt(roots.RootOf(dir), name)
 	real := Resolved(dir)
 	if errors.Is(err, fs.ErrNotExist) && real != dir {
@@ -68,20 +75,56 @@ func (sc *Scope) InstalledCopy(dir string) error {
 			return err
 		}
 	}
-	return diag.New(diag.Refused, "installed_copy", "%s is an installed copy, which the next update replaces", sc.Short(dir)).
-		Hint("edit the skill where it comes from: skl info %s", diag.Quote(name)).Hint("or work on its folder in place: skl install --link DIR")
+	e := diag.New(diag.Refused, "installed_copy", "%s is an installed copy, which the next update replaces", sc.Short(dir))
+	if project, _ := roots.Project(filepath.Dir(real), sc.Home); project != "" && project != sc.Project {
+		return e.Hint("edit the skill where it comes from, which skl info %s says in %s", diag.Quote(name), diag.Quote(project))
+	}
+	return e.Hint("edit the skill where it comes from: skl info %s", diag.Quote(name)).Hint("or work on its folder in place: skl install --link DIR")
 }
 
-// isLocked reports whether skl.lock has the name of a folder in a root of this scope, and not as this folder itself.
+// isLocked reports whether the skl.lock that is for a folder, be it another project's or the user's, has its name, and not as this folder itself.
 func (sc *Scope) isLocked(dir string) (bool, error) {
-	root := roots.RootOf(dir)
-	if !slices.ContainsFunc(sc.Site.All(), func(at string) bool { return at == root || Resolved(at) == root }) {
-		return false, nil
+	root, name := roots.RootOf(dir), filepath.Base(dir)
+	project, _ := roots.Project(filepath.Dir(dir), sc.Home)
+	for _, at := range []struct{ base, top string }{{sc.Base, cmp.Or(sc.Project, sc.Home)}, {project, project}, {sc.Dirs.Config, sc.Home}} {
+		if at.base == "" {
+			continue
+		}
+		src, err := within.Anywhere().ReadFile(filepath.Join(at.base, "skl.lock"), lock.MaxBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		l, err := lock.Parse(src, sc.Short(filepath.Join(at.base, "skl.lock")))
+		if err != nil {
+			return false, err
+		}
+		s, ok := l.Skill(name)
+		if !ok || s.Source == "local" && Resolved(Absolute(at.base, s.URL)) == dir {
+			continue
+		}
+		if sc.takes(root, name, at.base, at.top) {
+			return true, nil
+		}
 	}
-	f, err := sc.Load()
+	return false, nil
+}
+
+// takes reports whether a skill is installed to root, by what lies in base, for the directory top: to the skills of an agent there, or where skl.toml says.
+func (sc *Scope) takes(root, name, base, top string) bool {
+	if agent, err := filepath.Rel(Resolved(top), root); err == nil && filepath.Base(agent) == "skills" && strings.HasPrefix(agent, ".") && filepath.IsLocal(agent) {
+		return true
+	}
+	src, err := within.Anywhere().ReadFile(filepath.Join(base, "skl.toml"), manifest.MaxBytes)
 	if err != nil {
-		return false, err
+		return false
 	}
-	s, ok := f.Lock.Skill(filepath.Base(dir))
-	return ok && (s.Source != "local" || Resolved(Absolute(sc.Base, s.URL)) != dir), nil
+	m, err := manifest.Parse(src, sc.Short(filepath.Join(base, "skl.toml")))
+	if err != nil {
+		return false // who works there is told of it
+	}
+	text := m.RootOf(name)
+	return text != "" && Resolved(rootpath.Resolve(text, top, sc.Home)) == root
 }
