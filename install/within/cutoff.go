@@ -45,13 +45,16 @@ func sum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// keep writes a record to a directory, and gives what removes it; where the directory is "" none is kept.
+// keep writes a record to a directory, which it makes, and gives what removes it; where the directory is "" none is kept.
 func (r *record) keep(dir string) (forget func(), err error) {
 	if dir == "" {
 		return func() {}, nil
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := durable.MkdirPrivate(dir); err != nil {
 		return nil, err
 	}
 	name := sha256.Sum256([]byte(r.Dir + "\x00" + r.Temp))

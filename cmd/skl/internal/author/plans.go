@@ -340,7 +340,7 @@ func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Ou
 	if err != nil {
 		return Outcome{}, err
 	}
-	want := slices.Clone(p.Skills)
+	want, errorsAfter := slices.Clone(p.Skills), p.Lint.After.Errors
 	out, err := a.finish(ctx, p, all, Terms{Accept: terms.Accept})
 	if err != nil {
 		return Outcome{}, err
@@ -353,7 +353,14 @@ func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Ou
 			return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "the plan was changed after it was made: what it does to %s does not give what it names", diag.Printable(want[i].Skill)).Hint("make the plan anew")
 		}
 	}
-	return a.conclude(ctx, out, all, terms)
+	if now := out.Plan.Lint.After.Errors; now > errorsAfter { // a part of it is missing, or what it counts on is not here
+		return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "%s of lint would be left, and the plan says that it leaves %d", diag.Count(now, "error"), errorsAfter).Hint("make the plan anew")
+	}
+	out, err = a.conclude(ctx, out, all, terms)
+	if e, ok := diag.Own(err); ok && e.Code == author.CodeChanged {
+		e.Hints = []string{"make the plan anew"}
+	}
+	return out, err
 }
 
 // drafts are those that a plan makes. Of what is not as it was, a skill that changed is told before one that is there.
@@ -364,7 +371,10 @@ func (a *Author) drafts(p *author.Plan) (all []placed, err error) {
 			if (p.Skills[i].Base == "") != isNew {
 				continue
 			}
-			if all[i], err = a.applied(&p.Skills[i]); err != nil {
+			if all[i], err = a.applied(&p.Skills[i]); err != nil && len(all) > 1 {
+				err = fmt.Errorf("%s: %w", diag.Printable(p.Skills[i].Skill), err)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -31,11 +31,7 @@ func (sc *Scope) EditFolder(dir string, changes []author.Change) error {
 	for _, c := range changes {
 		edits = append(edits, within.Edit{Path: c.Path, Was: c.Was, Now: c.Now, Executable: c.Executable})
 	}
-	records := sc.editRecords()
-	if err := sc.MkdirPrivate(records); err != nil {
-		return err
-	}
-	err = at.Edit(dir, records, edits)
+	err = at.Edit(dir, sc.editRecords(), edits)
 	where := dir
 	if e, ok := errors.AsType[*fs.PathError](err); ok && Below(dir, e.Path) {
 		where = e.Path
