@@ -2,6 +2,7 @@ package author
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -28,6 +29,18 @@ func gatesOf(trees []standing) (nodes []*tree.Node) {
 	return nodes
 }
 
+// declinable reports whether a question has an option by which a person says no.
+func declinable(n *tree.Node) bool {
+	return n.Kind == tree.Ask && slices.ContainsFunc(n.Options, func(option string) bool {
+		word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(option)), " ")
+		switch strings.Trim(word, ".,!:;") {
+		case "no", "cancel", "abort", "stop", "quit", "decline":
+			return true
+		}
+		return false
+	})
+}
+
 func gateOf(n *tree.Node) gate {
 	var b strings.Builder
 	words(&b, n.Text)
@@ -45,7 +58,11 @@ func lostGates(d *Draft, others []*Text) []skill.Loss {
 		return nil
 	}
 	left, kinds, elsewhere := map[gate]int{}, map[tree.Kind]int{}, map[gate]bool{}
+	declines := 0 // questions that can be answered by no, after and before
 	for _, n := range now {
+		if declinable(n) {
+			declines++
+		}
 		left[gateOf(n)]++
 		kinds[n.Kind]++
 	}
@@ -57,13 +74,18 @@ func lostGates(d *Draft, others []*Text) []skill.Loss {
 	}
 	var gone []*tree.Node
 	for _, n := range was {
+		if declinable(n) {
+			declines--
+		}
 		g := gateOf(n)
 		kinds[n.Kind]--
 		switch {
 		case left[g] > 0:
 			left[g]--
 		case elsewhere[g]:
-			kinds[n.Kind]++
+			if kinds[n.Kind]++; declinable(n) {
+				declines++
+			}
 		default:
 			gone = append(gone, n)
 		}
@@ -72,7 +94,7 @@ func lostGates(d *Draft, others []*Text) []skill.Loss {
 	for _, n := range gone {
 		at := fmt.Sprintf("%s:%d", n.Pos.File, n.Pos.Line)
 		loss := skill.Loss{Code: skill.LossText, Field: "tree", From: at, Severity: diag.SeverityWarning, Text: at + ": " + diag.Brief(diag.Printable(n.Text), 200)}
-		if kinds[n.Kind] < 0 && n.Kind != tree.If && n.Kind != tree.ElseIf {
+		if kinds[n.Kind] < 0 && n.Kind != tree.If && n.Kind != tree.ElseIf || declines < 0 && declinable(n) {
 			loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
 		}
 		losses = append(losses, loss)

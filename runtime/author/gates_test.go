@@ -36,7 +36,10 @@ func TestLostGates(t *testing.T) {
 		"moved":              {"  * SHOW_PLAN >> plan\n  * ASK << Go? | Yes | No\n", "  * ASK << Go? | Yes | No\n  * SHOW_PLAN >> plan\n", 0, 0},
 		"a question":         {"  * ASK << Go? | Yes | No\n", "", 1, 0},
 		"another question":   {"Go?", "Go on?", 0, 1},
-		"an option":          {"Go? | Yes | No", "Go? | Yes", 0, 1},
+		"the option no":      {"Go? | Yes | No", "Go? | Yes", 1, 0},
+		"another no":         {"Go? | Yes | No", "Go? | Yes | Cancel", 0, 1},
+		"no under a name":    {"Go? | Yes | No", "Go? | Yes | Sure", 1, 0},
+		"a rule with a but":  {"- Be kind.", "- Be kind, always, to all.", 0, 0},
 		"the plan":           {"  * SHOW_PLAN >> plan\n", "", 1, 0},
 		"an end":             {"  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n", "  * ASK << Go? | Yes | No\n  * IF << No\n    * Say so\n", 1, 0},
 		"a gate":             {"  * ASK << Go? | Yes | No\n  * IF << No\n    * END\n", "", 2, 1},
@@ -118,6 +121,34 @@ func TestLostRules(t *testing.T) {
 			codes = append(codes, l.Code)
 		}
 		if err != nil || !slices.Equal(codes, c.codes) {
+			t.Errorf("%s: %v, %v", name, losses, err)
+		}
+	}
+}
+
+// TestWeakenedRules: a rule that stays, and is followed by an exception that was not there, is lost.
+func TestWeakenedRules(t *testing.T) {
+	text := strings.Replace(gated, "- Be kind.", "- Change nothing that the plan does not name.\n- Ask before you push, unless it is a draft.", 1)
+	for name, c := range map[string]struct {
+		old, text string
+		rules     int
+	}{
+		"an exception":      {"does not name.", "does not name, unless it helps.", 1},
+		"in a sentence":     {"does not name.", "does not name. Unless it helps.", 1},
+		"more of the same":  {"does not name.", "does not name, and say so.", 0},
+		"one that was":      {"a draft.", "a draft of yours.", 0},
+		"another rule":      {"- Ask before", "- Be kind.\n- Ask before", 0},
+		"a second rule":     {"does not name.\n", "does not name.\n- Never push, but for a fix.\n", 0},
+		"a rule that is if": {"does not name.\n", "does not name.\n- If it fails, stop.\n", 0},
+	} {
+		losses, err := Lost(edited(t, text, c.old, c.text))
+		rules := 0
+		for _, l := range losses {
+			if l.Code == skill.LossRule {
+				rules++
+			}
+		}
+		if err != nil || rules != c.rules {
 			t.Errorf("%s: %v, %v", name, losses, err)
 		}
 	}

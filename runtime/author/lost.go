@@ -33,6 +33,7 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 	}
 	kept := append(slices.Clone(others), own)
 	ruled := &Text{fsys: d.FS(), shown: own.rulesOf}
+	was, now := &Text{fsys: d.Before(), shown: TextOf(d.Before()).itemsOf}, &Text{fsys: d.FS(), shown: own.itemsOf}
 	losses := lostGates(d, others)
 	listed := map[string]bool{}
 	for _, l := range losses {
@@ -47,6 +48,9 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 			found, err := anyHolds(kept, s.words)
 			if found && inRules(s.line) {
 				found, err = anyHolds(append(slices.Clone(others), ruled), s.words)
+				if found && err == nil {
+					found, err = keepsForce(was, now, s.words)
+				}
 			}
 			if err != nil {
 				return nil, err
@@ -120,6 +124,39 @@ func anyHolds(all []*Text, sentence string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// exceptions are words that take something back of the sentence that they follow.
+var exceptions = [...]string{"unless", "except", "but", "if", "when", "only", "without", "until"}
+
+// keepsForce reports whether a rule is not followed by an exception that it was not followed by before.
+func keepsForce(was, now *Text, sentence string) (bool, error) {
+	for _, word := range exceptions {
+		weaker, err := now.holds(sentence + " " + word)
+		if err != nil || !weaker {
+			if err != nil {
+				return false, err
+			}
+			continue
+		}
+		if before, err := was.holds(sentence + " " + word); err != nil || !before {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// itemsOf is rulesOf with a word in front of each item of a list: what one says is no exception from the one before.
+func (t *Text) itemsOf(name, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(t.rulesOf(name, text)) {
+		rest := strings.TrimLeft(line, " \t")
+		if len(rest) > 1 && strings.ContainsAny(rest[:1], "-*+0123456789") {
+			b.WriteString("entry entry ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // rulesOf is the part of a text that says what must or must not be done, outside of comments.

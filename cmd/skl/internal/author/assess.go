@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -154,6 +156,14 @@ func hidden(f trees.File) (n int) {
 	}
 	for _, h := range skill.FindHidden(f.Data) {
 		n += h.Count
+	}
+	if !utf8.Valid(f.Data) {
+		return n
+	}
+	for i, r := range string(f.Data) { // terminals obey them, and a lone carriage return hides the line before it
+		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\f' && !(r == '\r' && i+1 < len(f.Data) && f.Data[i+1] == '\n') {
+			n++
+		}
 	}
 	return n
 }
