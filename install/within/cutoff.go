@@ -150,8 +150,8 @@ func (r *record) takeBack() (back bool, err error) {
 		return false, nil
 	}
 	unlock, err := durable.Lock(atOnce(), e.temp, nil)
-	if err != nil {
-		return false, err
+	if err != nil { // it is under way, or the file system cannot say
+		return false, durable.ErrLocked
 	}
 	defer unlock()
 	for i := len(r.Steps) - 1; i >= 0 && r.Staged; i-- {

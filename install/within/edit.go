@@ -232,7 +232,7 @@ func (e *editor) put(s *step) error {
 	if err != nil || e.in.holds(s.slot, s.was) == nil {
 		return err
 	}
-	if err := e.undo(s); err != nil && !errors.Is(err, diag.Code("changed_meanwhile")) {
+	if err := e.undo(s); err != nil { // it may say where something lies
 		return err
 	}
 	return changedMeanwhile(s.at)
@@ -289,7 +289,10 @@ func (e *editor) exchange(s *step) error {
 func (e *editor) undo(s *step) error {
 	switch {
 	case s.was == nil:
-		if err := e.in.Rename(s.at, s.slot); err != nil || e.in.holds(s.slot, s.now) == nil {
+		switch err := e.in.Rename(s.at, s.slot); {
+		case errors.Is(err, fs.ErrNotExist): // somebody removed it
+			return nil
+		case err != nil || e.in.holds(s.slot, s.now) == nil:
 			return err
 		}
 		if err := e.link(s.slot, s.at); err != nil {

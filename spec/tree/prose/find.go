@@ -37,7 +37,7 @@ func ofSteps(title string) bool {
 
 // inOrder reports whether a heading in lower case says that what is below it is done one after the other.
 func inOrder(lower string) bool {
-	return holdsOne(lower, "in order)", ", in order", "in this order", "this order)", "in that order", "in sequence")
+	return strings.HasSuffix(lower, ", in order") || holdsOne(lower, "in order)", "in this order", "this order)", "in that order", "in sequence")
 }
 
 // isStepWord reports whether a word says that steps follow. Several workflows are a choice, as procedures and processes are.
@@ -204,7 +204,7 @@ func (c *reader) isLed(l listing) bool {
 		return false
 	}
 	lower := strings.ToLower(strings.TrimRight(strings.TrimSpace(c.line(n)), "*_"))
-	return strings.HasSuffix(lower, ":") && holdsOne(lastSentence(lower), "these steps", "following steps", "in order", "in this order", "steps below")
+	return strings.HasSuffix(lower, " in order:") || strings.HasSuffix(lower, ":") && holdsOne(lastSentence(lower), "these steps", "following steps", "in this order", "steps below")
 }
 
 // choiceWords are parts of headings below which one of several things is done, and not one after the other.

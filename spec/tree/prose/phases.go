@@ -80,14 +80,26 @@ func (c *reader) phases(head int, anywhere bool) []phase {
 	return out
 }
 
-// between adds to headings those of their level and section that stand among them: a gate between two phases is one.
+// isGate reports whether a heading says what to do, or that the work waits there.
+func isGate(title string) bool {
+	word, _, _ := strings.Cut(strings.ToLower(title), " ")
+	switch strings.Trim(word, "*_:") {
+	case "gate", "checkpoint", "approval", "confirmation", "preflight", "pause":
+		return true
+	}
+	return instructs(title)
+}
+
+// between adds to headings those of their level and section that stand among them: a gate between two phases is one. In the whole text,
+// whose sections are of all kinds, they have to say so.
 func (c *reader) between(heads []int) (out []int) {
 	for i, n := range heads {
 		if i > 0 {
 			first, _ := slices.BinarySearch(c.heads, heads[i-1])
 			for j := first + 1; c.heads[j] < n; j++ {
-				at := c.heads[j]
-				if headLevel(c.line(at)) == headLevel(c.line(n)) && c.up[j] == c.up[first] && c.parent(n) == c.up[j] && !besides(strings.ToLower(headText(c.line(at)))) {
+				at, title := c.heads[j], headText(c.line(c.heads[j]))
+				sibling := headLevel(c.line(at)) == headLevel(c.line(n)) && c.up[j] == c.up[first] && c.parent(n) == c.up[j]
+				if sibling && !besides(strings.ToLower(title)) && (headLevel(c.line(at)) > 2 || isGate(title)) {
 					out = append(out, at)
 				}
 			}

@@ -45,7 +45,10 @@ func (sc *Scope) editRecords() string { return filepath.Join(sc.Dirs.State, "edi
 // TakeBack takes back what a change of a folder, or of one in it or above it, left half done because the process was killed, and tells.
 func (sc *Scope) TakeBack(dir string) error {
 	real := Resolved(dir)
-	folders, err := within.TakeBack(sc.editRecords(), func(at string) bool { return Below(real, at) || Below(at, real) })
+	folders, err := within.TakeBack(sc.editRecords(), func(at string) bool {
+		at = Resolved(at)
+		return Below(real, at) || Below(at, real)
+	})
 	for _, at := range folders {
 		sc.Tell.Warn("a change of %s was cut off, and is taken back: its files are as they were before", sc.Short(at))
 	}
