@@ -149,6 +149,7 @@ func (r *reader) entries(m *manifest) (out []entry) {
 	}
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(m.Exports, &keys) == nil && len(keys) > 0 {
+		r.keys = keys
 		dots := false
 		for _, key := range sorted(keys) {
 			if !strings.HasPrefix(key, ".") {
@@ -156,13 +157,28 @@ func (r *reader) entries(m *manifest) (out []entry) {
 			}
 			dots = true
 			if strings.Contains(key, "*") {
-				r.p.Lacks("package.json", "Modules of the pattern "+pkgdoc.Code(path.Join(r.p.Imported(), key))+" are not described here.", "modules of the pattern %s are not listed", key)
 				continue
 			}
 			add(key, typesOf(keys[key], 0, imports))
 			require(key, keys[key])
 		}
+		for _, key := range sorted(keys) {
+			if !strings.HasPrefix(key, ".") || !strings.Contains(key, "*") || string(keys[key]) == "null" {
+				continue
+			}
+			modules, ok := r.matches(keys, key)
+			if !ok {
+				r.p.Lacks("package.json", "Modules of the pattern "+pkgdoc.Code(path.Join(r.p.Imported(), key))+" are not described here.", "modules of the pattern %s are not listed", key)
+				continue
+			}
+			for _, module := range modules {
+				if file := r.declarations(module.file); !slices.ContainsFunc(out, func(e entry) bool { return e.file == file }) { // it has a name of its own
+					add(module.name, module.file)
+				}
+			}
+		}
 		if !dots {
+			r.keys = map[string]json.RawMessage{".": m.Exports}
 			add(".", typesOf(m.Exports, 0, imports))
 			require(".", m.Exports)
 		}
@@ -174,6 +190,90 @@ func (r *reader) entries(m *manifest) (out []entry) {
 	}
 	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return out
+}
+
+// maxPattern is how many modules of one pattern are listed. More are what a package is made of, and not what it is for.
+const maxPattern = 200
+
+// matches are the modules that a pattern of exports stands for, by their keys, sorted. It is false where these are too many to list, or where
+// every file is one.
+func (r *reader) matches(keys map[string]json.RawMessage, pattern string) (out []entry, ok bool) {
+	target := strings.TrimPrefix(typesOf(keys[pattern], 0, imports), "./")
+	before, after, one := strings.Cut(target, "*")
+	if !one || strings.Contains(after, "*") || path.Ext(after) == "" {
+		return nil, false
+	}
+	top := path.Dir(before + "x")
+	if !fs.ValidPath(top) {
+		return nil, false
+	}
+	n := 0
+	err := fs.WalkDir(r.files.FS, top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if e.IsDir() && e.Name() == "node_modules" {
+			return fs.SkipDir
+		}
+		if n++; n > 10*maxPattern {
+			return fs.SkipAll
+		}
+		star, begins := strings.CutPrefix(file, before)
+		star, ends := strings.CutSuffix(star, ending(after))
+		if e.IsDir() || !begins || !ends || star == "" {
+			return nil
+		}
+		key := strings.Replace(pattern, "*", star, 1)
+		if _, own := keys[key]; !own && r.pattern(keys, key) == pattern {
+			out = append(out, entry{key, before + star + after})
+		}
+		return nil
+	})
+	return out, err == nil && n <= 10*maxPattern && len(out) <= maxPattern
+}
+
+// ending is that of the declaration files for one of programs.
+func ending(program string) string {
+	for end, of := range map[string]string{".mjs": ".d.mts", ".cjs": ".d.cts", ".js": ".d.ts"} {
+		if rest, ok := strings.CutSuffix(program, end); ok {
+			return rest + of
+		}
+	}
+	return program
+}
+
+// pattern is the one of exports that is for a key: the longest before its star.
+func (r *reader) pattern(keys map[string]json.RawMessage, key string) (best string) {
+	long := -1
+	for _, k := range sorted(keys) {
+		before, after, ok := strings.Cut(k, "*")
+		if ok && strings.HasPrefix(key, before) && strings.HasSuffix(key, after) && len(key) >= len(before)+len(after) && len(before) > long {
+			best, long = k, len(before)
+		}
+	}
+	return best
+}
+
+// own is the declaration file of a module of this package that is named as code outside names it, "" if there is none.
+func (r *reader) own(module string) string {
+	rest, ok := strings.CutPrefix(module, r.p.Imported())
+	if !ok || rest != "" && rest[0] != '/' {
+		return ""
+	}
+	key := "." + rest
+	if len(r.keys) == 0 {
+		return r.declarations(cmp.Or(strings.TrimPrefix(rest, "/"), "index.js"))
+	}
+	if raw, ok := r.keys[key]; ok {
+		return r.declarations(typesOf(raw, 0, imports))
+	}
+	pattern := r.pattern(r.keys, key)
+	before, after, _ := strings.Cut(pattern, "*")
+	if pattern == "" {
+		return ""
+	}
+	star := key[len(before) : len(key)-len(after)]
+	return r.declarations(strings.ReplaceAll(typesOf(r.keys[pattern], 0, imports), "*", star))
 }
 
 func sorted(m map[string]json.RawMessage) (keys []string) {
@@ -262,7 +362,8 @@ type reader struct {
 	globals  *module  // the global scope
 	ambients []string // modules that are declared by name
 
-	require map[string]string // declaration files of entries for require
+	require map[string]string          // declaration files of entries for require
+	keys    map[string]json.RawMessage // of exports; nil where that says nothing
 }
 
 // module is that of a declaration file.
@@ -403,7 +504,7 @@ func (r *reader) beside(file, module string) string {
 		if r.modules[ambientKey+module] != nil && module != "" {
 			return ambientKey + module
 		}
-		return ""
+		return r.own(module)
 	}
 	return r.declarations(path.Join(path.Dir(file), module))
 }

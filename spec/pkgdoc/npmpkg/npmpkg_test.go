@@ -271,3 +271,53 @@ func TestNamespace(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestPatterns lists the modules that a pattern of exports stands for, and finds what a package names of itself as others do.
+func TestPatterns(t *testing.T) {
+	many := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0","exports":{"./m/*":"./m/*.js"}}`)}}
+	for i := range maxPattern + 1 {
+		many[fmt.Sprintf("m/a%d.d.ts", i)] = bundle.MemoryFile{Data: []byte("export const a: 1")}
+	}
+	for name, c := range map[string]struct {
+		files bundle.Memory
+		want  string
+		lacks int
+	}{
+		"a star, its own and one that is closed": {bundle.Memory{
+			"package.json":         {Data: []byte(`{"name":"p","version":"1.0.0","exports":{".":{"types":"./esm/index.d.mts"},"./*":{"import":{"types":"./esm/*.d.mts","default":"./esm/*.mjs"},"default":"./*.js"},"./in/*":null,"./b":{"types":"./other.d.ts"}}}`)},
+			"esm/index.d.mts":      {Data: []byte("export * from 'p/a';\nexport * from 'p/b';\nexport * from 'p/in/c';\nexport * from 'q';\nexport const r: 1;")},
+			"esm/a.d.mts":          {Data: []byte("export const a: 1;")},
+			"esm/deep/d.d.mts":     {Data: []byte("export const d: 1;")},
+			"esm/b.d.mts":          {Data: []byte("export const wrong: 1;")},
+			"esm/in/c.d.mts":       {Data: []byte("export const c: 1;")},
+			"other.d.ts":           {Data: []byte("export const b: 1;")},
+			"node_modules/x.d.mts": {Data: []byte("export const x: 1;")},
+		}, "p#a p#b p#r p/a#a p/b#b p/deep/d#d", 2}, // p/in/c and q
+		"programs":   {bundle.Memory{"package.json": {Data: []byte(`{"name":"@s/p","version":"1.0.0","exports":{"./*":"./lib/*.js"}}`)}, "lib/a.d.ts": {Data: []byte("export const a: 1;")}, "lib/b.js": {Data: []byte("1")}}, "@s/p/a#a", 0},
+		"every file": {bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0","exports":{"./*":"./*",".":"./a.js"}}`)}, "a.d.ts": {Data: []byte("export const a: 1;")}, "b.d.ts": {Data: []byte("export const b: 1;")}}, "p#a", 1},
+		"too many":   {many, "", 1},
+		"without":    {bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0","types":"a.d.ts"}`)}, "a.d.ts": {Data: []byte("export * from 'p/lib/b';")}, "lib/b.d.ts": {Data: []byte("export const b: 1;")}}, "p#b", 0},
+		"of itself":  {bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0","types":"a.d.ts"}`)}, "a.d.ts": {Data: []byte("export * from 'p/a';\nexport * from 'pq';\nexport const a: 1;")}}, "p#a", 1},
+	} {
+		p, err := Read(c.files)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var ids []string
+		for _, page := range p.Pages {
+			for _, s := range page.Symbols {
+				ids = append(ids, s.ID)
+			}
+		}
+		lacks := 0
+		for _, n := range p.Notes {
+			if strings.Contains(n.Text, "not listed") {
+				lacks++
+			}
+		}
+		if got := strings.Join(ids, " "); got != c.want || lacks != c.lacks {
+			t.Errorf("%s:\ngot  %s\nwant %s\n%+v", name, got, c.want, p.Notes)
+		}
+	}
+}
