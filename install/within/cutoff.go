@@ -92,8 +92,10 @@ func parseRecord(data []byte) (r *record, err error) {
 }
 
 // TakeBack takes back what edits left that were cut off: those of folders that wanted accepts, whose records lie in a directory. What somebody wrote since
-// stays. It gives those folders. An edit that is under way in another process is left alone.
+// stays. It gives those of which a step may have been done. An edit that is under way in another process is left alone, and so is one on
+// a file system without locks, of which nothing can say that it is over: that is the error [ErrUnsettled].
 func TakeBack(records string, wanted func(dir string) bool) (folders []string, err error) {
+	var unsettled error
 	entries, err := Anywhere().ReadDir(records)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -127,15 +129,23 @@ func TakeBack(records string, wanted func(dir string) bool) (folders []string, e
 		if errors.Is(err, durable.ErrLocked) {
 			continue
 		}
+		if errors.Is(err, ErrUnsettled) {
+			unsettled = errors.Join(unsettled, fmt.Errorf("%s: %w", filepath.Join(r.Dir, r.Temp), err))
+			continue
+		}
 		if err != nil {
 			return folders, fmt.Errorf("%s: %w", r.Dir, err)
 		}
 		Anywhere().Remove(at)
 	}
-	return folders, nil
+	return folders, unsettled
 }
 
-// takeBack undoes the steps that were done, the last one first. It is false where nothing was left.
+// ErrUnsettled says that an edit may be under way, or was cut off, and that the file system cannot tell which.
+var ErrUnsettled = errors.New("a change is under way here, or was cut off: this file system has no locks to tell which")
+
+
+// takeBack undoes the steps that were done, the last one first. It is false where there can be none.
 func (r *record) takeBack() (back bool, err error) {
 	root, err := os.OpenRoot(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,8 +160,11 @@ func (r *record) takeBack() (back bool, err error) {
 		return false, nil
 	}
 	unlock, err := durable.Lock(atOnce(), e.temp, nil)
-	if err != nil { // it is under way, or the file system cannot say
-		return false, durable.ErrLocked
+	if err != nil && !errors.Is(err, durable.ErrLocked) {
+		return false, ErrUnsettled
+	}
+	if err != nil {
+		return false, err
 	}
 	defer unlock()
 	for i := len(r.Steps) - 1; i >= 0 && r.Staged; i-- {
@@ -160,7 +173,7 @@ func (r *record) takeBack() (back bool, err error) {
 			return true, err
 		}
 	}
-	return true, e.in.RemoveAll(e.temp)
+	return r.Staged, e.in.RemoveAll(e.temp)
 }
 
 // restore takes one step back, by what the file and its slot hold now.

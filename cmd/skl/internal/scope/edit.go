@@ -52,18 +52,21 @@ func (sc *Scope) TakeBack(dir string) error {
 	for _, at := range folders {
 		sc.Tell.Warn("a change of %s was cut off, and is taken back: its files are as they were before", sc.Short(at))
 	}
+	if errors.Is(err, within.ErrUnsettled) {
+		sc.Tell.Warn("%v; if no skl is at work there, look through its files and remove it", err)
+		return nil
+	}
 	return err
 }
 
 // InstalledCopy refuses a folder that was installed, by whichever link it is reached, be it disabled: the next update replaces it. It was
 // if it has a receipt, or if skl.lock has its name and nothing says that the folder is another one.
 func (sc *Scope) InstalledCopy(dir string) error {
-	name := filepath.Base(dir)
-	if real := Resolved(dir); Below(filepath.Join(sc.Dirs.Data, "store"), real) {
+	name, real := filepath.Base(dir), Resolved(dir)
+	if Below(filepath.Join(sc.Dirs.Data, "store"), real) {
 		return diag.New(diag.Refused, "installed_copy", "%s lies in the store, where skills are kept by their digest", sc.Short(real)).Hint("skl list")
 	}
 	_, err := roots.ReadReceipt(roots.RootOf(dir), name)
-	real := Resolved(dir)
 	if errors.Is(err, fs.ErrNotExist) && real != dir {
 		name = filepath.Base(real)
 		_, err = roots.ReadReceipt(roots.RootOf(real), name)
