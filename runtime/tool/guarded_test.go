@@ -177,13 +177,13 @@ func TestSpots(t *testing.T) {
 		"services that build": ".github/workflows/x.yml .gitlab-ci.yml bamboo-specs/x.yaml .prow.yaml .vela.yml screwdriver.yaml .readthedocs.yaml",
 	} {
 		for path := range strings.FieldsSeq(paths) {
-			if !d.isSpot(path) {
+			if !d.marks.hold(path) {
 				t.Errorf("%s: %s may be written", who, path)
 			}
 		}
 	}
 	for path := range strings.FieldsSeq("Makefile package.json conftest.py .vscode/extensions.json .env x.code-workspace.md code-workspace config.toml hooks/x docs/mise.md src/ssh/x .nvmrc flake.nix eslint.config.js .venv/bin/activate vim/x amp/x") {
-		if d.isSpot(path) {
+		if d.marks.hold(path) {
 			t.Errorf("%s may not be written", path)
 		}
 	}

@@ -84,9 +84,9 @@ type marks struct {
 	ending []string
 }
 
-func (c *core) newMarks() marks {
+func newMarks(agents []string) marks {
 	m := marks{byName: map[string][][]string{}}
-	for _, s := range slices.Concat(spots, c.config.Agents) {
+	for _, s := range slices.Concat(spots, agents) {
 		s = strings.ToLower(strings.TrimPrefix(s, "!"))
 		if end, ok := strings.CutPrefix(s, "*"); ok {
 			m.ending = append(m.ending, end)
@@ -118,10 +118,17 @@ func (m *marks) ends(dir, name string) bool {
 	})
 }
 
-// isSpot reports whether a path below the working directory is one of the spots, or below one, in whatever directory.
-func (c *core) isSpot(rel string) bool {
+// Spots gives a function that reports whether programs, or the agents whose files are named, act by themselves on a path, whatever
+// directory it is relative to, or on one above it.
+func Spots(agents []string) func(rel string) bool {
+	m := newMarks(agents)
+	return m.hold
+}
+
+// hold reports whether a path below the working directory is one of the spots, or below one, in whatever directory.
+func (m *marks) hold(rel string) bool {
 	for i := range len(rel) + 1 {
-		if (i == len(rel) || rel[i] == '/') && c.marks.ends(path.Dir(rel[:i]), path.Base(rel[:i])) {
+		if (i == len(rel) || rel[i] == '/') && m.ends(path.Dir(rel[:i]), path.Base(rel[:i])) {
 			return true
 		}
 	}

@@ -170,7 +170,7 @@ type core struct {
 func New(config Config) (*Dispatcher, error) {
 	c := &core{config: config, asking: make(chan struct{}, 1), answers: map[Effect]bool{}}
 	c.asking <- struct{}{}
-	c.marks = c.newMarks()
+	c.marks = newMarks(c.config.Agents)
 	if config.SideEffects != nil {
 		c.declared = map[Effect]bool{}
 		for _, e := range config.SideEffects {
@@ -241,7 +241,7 @@ func (c *core) openTrees() (err error) {
 			there = append(there, path)
 		}
 	}
-	c.work.isSpot = c.isSpot
+	c.work.isSpot = c.marks.hold
 	c.work.protect(there, "what programs act on by themselves")
 	return nil
 }
