@@ -139,6 +139,11 @@ func TestWeakenedRules(t *testing.T) {
 		"one that was":      {"a draft.", "a draft of yours.", 0},
 		"another rule":      {"- Ask before", "- Be kind.\n- Ask before", 0},
 		"a second rule":     {"does not name.\n", "does not name.\n- Never push, but for a fix.\n", 0},
+		"one that waives":   {"does not name.\n", "does not name.\n- The rule above does not apply to drafts.\n", 1},
+		"one that suspends": {"- Ask before", "- Skip the next one where it is in the way.\n- Ask before", 1},
+		"skips nothing":     {"- Ask before", "- Never skip a test.\n- Do not ignore errors.\n- Ask before", 0},
+		"elsewhere":         {"## Rules\n", "Note that the rules are advisory.\n\n## Rules\n", 1},
+		"a step that skips": {"## Rules\n", "Skip files that are not text.\n\n## Rules\n", 0},
 		"a rule that is if": {"does not name.\n", "does not name.\n- If it fails, stop.\n", 0},
 	} {
 		losses, err := Lost(edited(t, text, c.old, c.text))

@@ -20,7 +20,7 @@ const minWords = 4
 // Lost lists the sentences of text files that a draft has nowhere any more, each with its place. A sentence is what ends at a full stop,
 // a colon, an empty line or a list item; it is the same wherever it stands, whatever marks it up and however its lines are broken. The path of
 // a file that moved to the present layout is the same, too. Of a tree, it also lists nodes by which it waits, chooses or ends, in however few
-// words. What one of the others has is not lost; the last is looked into first.
+// words, and the sentences that are new and may take a rule back. What one of the others has is not lost; the last is looked into first.
 func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 	changes := d.Changes()
 	places, err := placesOf(d, changes)
@@ -34,7 +34,11 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 	kept := append(slices.Clone(others), own)
 	ruled := &Text{fsys: d.FS(), shown: own.rulesOf}
 	was, now := &Text{fsys: d.Before(), shown: TextOf(d.Before()).itemsOf}, &Text{fsys: d.FS(), shown: own.itemsOf}
-	losses := lostGates(d, others)
+	losses, err := suspended(d, changes)
+	if err != nil {
+		return nil, err
+	}
+	losses = append(losses, lostGates(d, others)...)
 	listed := map[string]bool{}
 	for _, l := range losses {
 		listed[l.From] = true
