@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -42,6 +43,16 @@ type Plan struct {
 	Questions   []string     `json:"questions"` // of the model
 	Model       string       `json:"model,omitempty"`
 	Run         string       `json:"run,omitempty"` // that the plan was made in
+	Whole       string       `json:"whole"`         // digest of which skills it is for: see [Plan.Sum]
+}
+
+// Sum is the digest of the skills that a plan is for, each as it is before and after: a plan of which one was taken away has another.
+func (p *Plan) Sum() string {
+	var b strings.Builder
+	for i := range p.Skills {
+		fmt.Fprintf(&b, "%s\n%s\n%s\n", p.Skills[i].Skill, p.Skills[i].Base, p.Skills[i].Result)
+	}
+	return Sum([]byte(b.String()))
 }
 
 // A Part is what is done to one skill.
@@ -77,8 +88,8 @@ type Count struct {
 	Warnings int `json:"warnings"`
 }
 
-// Permissions are what a change lets skills do, in the words of --accept: permissions of an audit, url:HOST, hidden:FILE and the rules of
-// findings.
+// Permissions are what a change lets skills do, in the words of --accept: permissions of an audit, url:HOST, hidden:FILE, requires:REF of
+// another skill, file:FILE on which programs or agents act by themselves, and the rules of findings.
 type Permissions struct {
 	Added   []string `json:"added"`
 	Removed []string `json:"removed"`

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -32,8 +34,7 @@ type Kept struct {
 // Propose makes a plan for an agent, and keeps it in the user's state. Nothing of the skill changes.
 func (a *Author) Propose(ctx context.Context, q AgentRequest) (Kept, error) {
 	anywhere := within.Anywhere()
-	plans := filepath.Join(a.Scope.Dirs.State, "plans")
-	temp := filepath.Join(plans, "new-"+strings.ToLower(rand.Text()[:16]))
+	temp := filepath.Join(a.keptPlans(), "new-"+strings.ToLower(rand.Text()[:16]))
 	if err := a.Scope.MkdirPrivate(temp); err != nil {
 		return Kept{}, err
 	}
@@ -50,9 +51,15 @@ func (a *Author) Propose(ctx context.Context, q AgentRequest) (Kept, error) {
 	return Kept{out, filepath.Join(dir, planFile)}, nil
 }
 
+// keptPlans is where the plans are kept that were made in the working directory: none of another one can be carried out here.
+func (a *Author) keptPlans() string {
+	place := strings.TrimPrefix(author.Sum([]byte(scope.Resolved(a.Scope.Cwd))), "sha256:")
+	return filepath.Join(a.Scope.Dirs.State, "plans", place[:16])
+}
+
 // keptDir is where a plan is kept, by its digest.
 func (a *Author) keptDir(digest string) string {
-	return filepath.Join(a.Scope.Dirs.State, "plans", strings.TrimPrefix(digest, "sha256:"))
+	return filepath.Join(a.keptPlans(), strings.TrimPrefix(digest, "sha256:"))
 }
 
 var digestForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
@@ -65,14 +72,14 @@ func (a *Author) CarryOut(ctx context.Context, digest string) (Outcome, error) {
 	dir := a.keptDir(digest)
 	p, err := keptPlan(dir, digest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Outcome{}, diag.New(diag.Misuse, "no_plan", "there is no plan %s", digest).Hint("skill_plan makes one, and gives its digest")
+		return Outcome{}, diag.New(diag.Misuse, "no_plan", "there is no plan %s", digest).Hint("skill_plan makes one for the directory that the server works in, and gives its digest")
 	}
 	if err != nil {
 		return Outcome{}, err
 	}
 	out, err := a.applyPlan(ctx, p, Terms{Write: true})
 	if e, ok := diag.Own(err); ok && (e.Code == "permission_added" || e.Code == "loss_refused") {
-		e.Hints = append([]string{"this is for a person to decide: skl author apply " + diag.Quote(filepath.Join(dir, planFile))}, e.Hints...)
+		e.Hints = append([]string{"this is for a person to decide: skl -C " + diag.Quote(a.Scope.Cwd) + " author apply " + diag.Quote(filepath.Join(dir, planFile))}, e.Hints...)
 		return Outcome{}, e
 	}
 	if err == nil {

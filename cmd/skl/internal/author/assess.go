@@ -4,10 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -53,7 +50,7 @@ func (a *Author) assess(p *author.Plan, all []placed) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	p.Losses = append(p.Losses, losses...)
+	p.Losses, p.Whole = append(p.Losses, losses...), p.Sum()
 	gains.compareAll(planned)
 	p.Permissions = author.Permissions{Added: sorted(gains.added), Removed: sorted(gains.removed)}
 	out.Needs, out.OK = sorted(gains.needs), out.Clean()
@@ -137,6 +134,16 @@ func (g gains) compare(was, now sight) {
 			g.add("hidden:" + name)
 		}
 	}
+	for name, from := range now.needs {
+		if was.needs[name] != from {
+			g.add("requires:" + diag.Clip(diag.Printable(from), 255))
+		}
+	}
+	for name, sum := range now.spots {
+		if was.spots[name] != sum {
+			g.add("file:" + name)
+		}
+	}
 	had := map[string]int{}
 	for _, f := range was.findings {
 		had[f.Rule]++
@@ -166,28 +173,4 @@ func hidden(f trees.File) (n int) {
 		}
 	}
 	return n
-}
-
-var address = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,15}://([^\s/?#"'<>()\[\]{}|\\^` + "`" + `]+)`)
-})
-
-// urls are the hosts of the addresses in a skill.
-func urls(t trees.Tree) map[string]bool {
-	out := map[string]bool{}
-	for _, f := range t {
-		if f.Kind == bundle.Link {
-			continue
-		}
-		for _, m := range address().FindAllSubmatch(f.Data, -1) {
-			host := strings.ToLower(string(m[1]))
-			if i := strings.LastIndexByte(host, '@'); i >= 0 {
-				host = host[i+1:]
-			}
-			if host = strings.TrimRight(host, ".,;:!*_"); host != "" {
-				out[diag.Clip(diag.Printable(host), 255)] = true
-			}
-		}
-	}
-	return out
 }

@@ -340,7 +340,7 @@ func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Ou
 	if err != nil {
 		return Outcome{}, err
 	}
-	want, errorsAfter := slices.Clone(p.Skills), p.Lint.After.Errors
+	want, whole, errorsAfter := slices.Clone(p.Skills), p.Whole, p.Lint.After.Errors
 	out, err := a.finish(ctx, p, all, Terms{Accept: terms.Accept})
 	if err != nil {
 		return Outcome{}, err
@@ -352,6 +352,9 @@ func (a *Author) applyPlan(ctx context.Context, p *author.Plan, terms Terms) (Ou
 		case now.Result != want[i].Result:
 			return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "the plan was changed after it was made: what it does to %s does not give what it names", diag.Printable(want[i].Skill)).Hint("make the plan anew")
 		}
+	}
+	if whole != out.Plan.Whole {
+		return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "the plan was changed after it was made: it is not for the same skills any more").Hint("make the plan anew")
 	}
 	if now := out.Plan.Lint.After.Errors; now > errorsAfter { // a part of it is missing, or what it counts on is not here
 		return Outcome{}, diag.New(diag.Unmet, author.CodeChanged, "%s of lint would be left, and the plan says that it leaves %d", diag.Count(now, "error"), errorsAfter).Hint("make the plan anew")

@@ -1,12 +1,18 @@
 package author
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/runtime/author"
+	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/skill"
@@ -19,17 +25,36 @@ type sight struct {
 	hidden   map[string]int // characters, by file; none is left out
 	findings []content.Finding
 	requires []string
+	needs    map[string]string // where the skills that it requires are from, by name; a name alone if nothing says
+	spots    map[string]string // digests of the files on which programs and agents act by themselves
 }
 
+// spot reports whether programs or agents act by themselves on a file of a skill.
+var spot = sync.OnceValue(func() func(file string) bool { return tool.Spots(hosts.Configuration()) })
+
 func sightOf(t trees.Tree) sight {
-	s := sight{asks: t.Asks().Set(), hosts: urls(t), hidden: map[string]int{}, findings: t.Findings()}
+	s := sight{asks: t.Asks().Set(), hosts: urls(t), hidden: map[string]int{}, findings: t.Findings(), needs: map[string]string{}, spots: map[string]string{}}
 	for name, f := range t {
+		if spot()(name) || strings.HasPrefix(path.Base(name), ".git") || name == skill.SidecarName {
+			s.spots[name] = author.Sum(f.Data)
+		}
 		if n := hidden(f); n > 0 {
 			s.hidden[name] = n
 		}
 	}
-	if doc, err := skill.Read(t[skill.FileName].Data); err == nil {
+	doc, err := skill.Read(t[skill.FileName].Data)
+	if err == nil {
 		s.requires = doc.Required()
+	}
+	needs, err := resolver.Needs(t[resolver.OwnManifest].Data, t[resolver.APMManifest].Data, doc)
+	if err != nil { // whoever installs it is told
+		s.needs["unreadable"] = "unreadable"
+	}
+	for i := range needs {
+		s.needs[needs[i].Name] = needs[i].Name
+		if needs[i].Placed() {
+			s.needs[needs[i].Name] = needs[i].Want.Ref.String()
+		}
 	}
 	return s
 }
@@ -60,13 +85,21 @@ func closure(name string, of map[string]sight) (out []string) {
 // reach is what a skill does with the skills of the plan that it requires.
 func reach(name string, of map[string]sight) sight {
 	own := of[name]
-	all := sight{asks: slices.Clone(own.asks), hosts: map[string]bool{}, hidden: map[string]int{}, findings: slices.Clone(own.findings)}
+	all := sight{asks: slices.Clone(own.asks), hosts: map[string]bool{}, hidden: map[string]int{}, findings: slices.Clone(own.findings), needs: map[string]string{}, spots: map[string]string{}}
 	add := func(s sight, below string) {
 		for host := range s.hosts {
 			all.hosts[host] = true
 		}
 		for file, n := range s.hidden {
 			all.hidden[below+file] = n
+		}
+		for file, sum := range s.spots {
+			all.spots[below+file] = sum
+		}
+		for other, from := range s.needs {
+			if _, planned := of[other]; !planned || from != other {
+				all.needs[other] = from
+			}
 		}
 	}
 	add(own, "")

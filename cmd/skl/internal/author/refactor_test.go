@@ -86,6 +86,23 @@ func TestRefactor(t *testing.T) {
 	if !reflect.DeepEqual(before, held(t, dir)) {
 		t.Error("a plan changed something")
 	}
+	kept := filepath.Join(t.TempDir(), "plan.json")
+	if _, err := a.Refactor(t.Context(), author.RefactorRequest{Root: "skills", Into: "shared"}, author.Terms{File: kept}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := plans.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short.Skills = slices.DeleteFunc(short.Skills, func(p plans.Part) bool { return p.Skill == "skills/c" })
+	put(t, kept, string(short.Encode()))
+	if _, err := a.Apply(t.Context(), kept, author.Terms{Write: true}); codeOf(err) != "changed_meanwhile" || !reflect.DeepEqual(before, held(t, dir)) {
+		t.Errorf("a plan without one of its skills: %v", err)
+	}
 	out, err := a.Refactor(t.Context(), author.RefactorRequest{Into: "shared"}, author.Terms{Write: true})
 	if err != nil || !reflect.DeepEqual(out.Plan, shown.Plan) || len(out.Wrote) != 4 {
 		t.Fatalf("%+v, %v", out, err)
