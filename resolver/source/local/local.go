@@ -202,6 +202,9 @@ func explain(refPath string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		code = source.CodePath
 	}
-	return diag.New(diag.Failed, code, "reading %s: %w", diag.Printable(refPath), err).
-		Hint("try again; if something writes there meanwhile, copy the folder of the skill first")
+	e := diag.New(diag.Failed, code, "reading %s: %w", diag.Printable(refPath), err)
+	if errors.Is(err, fs.ErrPermission) {
+		return e.Hint("see whose it is: ls -l %s", diag.Quote(refPath))
+	}
+	return e.Hint("try again; if something writes there meanwhile, copy the folder of the skill first")
 }

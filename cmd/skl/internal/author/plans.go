@@ -120,7 +120,10 @@ func (a *Author) draftOf(name string) (placed, error) {
 	if err != nil {
 		return placed{}, err
 	}
-	if !scope.Exists(filepath.Join(dir, skill.FileName)) {
+	switch _, err := within.Anywhere().Lstat(filepath.Join(dir, skill.FileName)); {
+	case errors.Is(err, fs.ErrPermission):
+		return placed{}, err
+	case err != nil:
 		return placed{}, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", diag.Printable(name)).Hint("skl new NAME starts a skill")
 	}
 	if err := a.Scope.InstalledCopy(dir); err != nil {

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -127,7 +128,7 @@ func invoke(ctx context.Context, args []string, e env) int {
 		}
 		return interrupted
 	}
-	err = scope.Unwritable(irregular(err))
+	err = scope.Unwritable(unreadable(err))
 	if !told {
 		u.Error(err)
 	}
@@ -171,17 +172,34 @@ func (o *output) lost() error {
 	return o.err
 }
 
-// irregular makes a refusal of an error that says that no regular file stands where one belongs.
-func irregular(err error) error {
+// unreadable says what to do about an error of a file that may not be read, or where no regular file stands though one belongs there.
+func unreadable(err error) error {
 	path, at := errors.AsType[*fs.PathError](err)
 	if _, told := errors.AsType[*diag.Error](err); told || !at {
 		return err
+	}
+	if errors.Is(err, fs.ErrPermission) && isReading(path.Op) {
+		before, _, _ := strings.Cut(err.Error(), path.Error())
+		e := diag.New(diag.Failed, "unreadable", "%s%s cannot be read: %w", diag.Printable(before), diag.Printable(path.Path), path.Err)
+		if !filepath.IsAbs(path.Path) {
+			return e.Hint("see whose it is: ls -l")
+		}
+		return e.Hint("see whose it is: ls -ld %s", diag.Quote(path.Path))
 	}
 	if !errors.Is(err, durable.ErrIrregular) && !errors.Is(err, durable.ErrTooLarge) {
 		return err
 	}
 	return diag.New(diag.Refused, "irregular_file", "%s is not read: %w", diag.Printable(path.Path), path.Err).
 		Hint("ls -l shows what it is; skl reads regular files only")
+}
+
+// isReading reports whether what the system was asked for is to read something.
+func isReading(op string) bool {
+	switch op {
+	case "open", "openat", "read", "readdir", "readdirent", "lstat", "stat", "statat", "fstatat", "readlink", "readlinkat", "CreateFile":
+		return true
+	}
+	return false
 }
 
 func globalFlags() []cli.Flag {

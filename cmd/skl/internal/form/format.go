@@ -3,6 +3,7 @@ package form
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/runtime/author"
@@ -25,8 +26,14 @@ type Formatted struct {
 	Findings []diag.Finding `json:"findings"`
 }
 
-// Format lays out trees canonically, and touches nothing else.
-func (l *Linter) Format(q FormatRequest) (Formatted, error) {
+// Format lays out trees canonically, and touches nothing else. Nothing is written before all is read.
+func (l *Linter) Format(q FormatRequest) (done Formatted, err error) {
+	var wrote []string
+	defer func() {
+		if err != nil && len(wrote) > 0 {
+			l.Scope.Tell.Warn("laid out before that: %s", strings.Join(wrote, ", "))
+		}
+	}()
 	dirs, err := l.dirs(q.Paths)
 	if err != nil {
 		return Formatted{}, err
@@ -38,6 +45,7 @@ func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 		}
 	}
 	out := Formatted{Changed: []string{}, Findings: []diag.Finding{}}
+	changes := map[string][]author.Change{}
 	for _, dir := range dirs {
 		if copies[dir] {
 			continue
@@ -50,21 +58,33 @@ func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 			return Formatted{}, err
 		}
 		for _, name := range files {
-			if err := l.formatFile(&out, dir, name, q.Check || q.DryRun); err != nil {
+			change, err := l.formatFile(&out, dir, name)
+			if err != nil {
 				return Formatted{}, err
 			}
+			changes[dir] = append(changes[dir], change...)
 		}
+	}
+	for _, dir := range dirs {
+		if len(changes[dir]) == 0 || q.Check || q.DryRun {
+			continue
+		}
+		if err := l.Scope.EditFolder(dir, changes[dir]); err != nil {
+			return Formatted{}, err
+		}
+		wrote = append(wrote, l.Scope.Short(dir))
+		delete(changes, dir)
 	}
 	out.OK = len(out.Findings) == 0 && !(q.Check && len(out.Changed) > 0)
 	return out, nil
 }
 
-// formatFile lays out the trees of one file and notes in out what came of it.
-func (l *Linter) formatFile(out *Formatted, dir, name string, dry bool) error {
+// formatFile lays out the trees of one file and notes in out what comes of it.
+func (l *Linter) formatFile(out *Formatted, dir, name string) ([]author.Change, error) {
 	full := l.Scope.Short(filepath.Join(dir, filepath.FromSlash(name)))
 	src, err := scope.ReadIn(dir, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, findings := tree.Format(src, name)
 	for _, f := range findings {
@@ -72,11 +92,8 @@ func (l *Linter) formatFile(out *Formatted, dir, name string, dry bool) error {
 		out.Findings = append(out.Findings, f)
 	}
 	if bytes.Equal(text, src) {
-		return nil
+		return nil, nil
 	}
 	out.Changed = append(out.Changed, full)
-	if dry {
-		return nil
-	}
-	return l.Scope.EditFolder(dir, []author.Change{{Path: name, Was: src, Now: text}})
+	return []author.Change{{Path: name, Was: src, Now: text}}, nil
 }
