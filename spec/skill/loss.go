@@ -87,6 +87,20 @@ func (d *Document) lineOf(key string) int {
 	return 0
 }
 
+// placeOf is the line of d, the skill before, that a loss is about, whose own is one of a later state in which the body begins in another line.
+func (d *Document) placeOf(l *Loss, body int) int {
+	if l.Line >= body {
+		return l.Line - body + d.BodyLine
+	}
+	if l.Line == 0 {
+		return 0
+	}
+	if n := d.lineOf(l.From); n > 0 {
+		return n
+	}
+	return cmp.Or(d.lineOf(carriedName(l.From)), l.Line)
+}
+
 // enforce is a limit that the target does not keep.
 func (d *Document) enforce(key, text string) Loss {
 	return Loss{Code: LossEnforce, Field: key, From: key, To: key, Line: d.lineOf(key), Severity: diag.SeverityWarning, Text: text}
@@ -125,9 +139,6 @@ func (d *Document) moreThan(limit *Document) (key, text string) {
 // bodyLosses are the features of the body that the host of a target does not know, one for each kind.
 func (r *reader) bodyLosses(target string) []Loss {
 	host := targets[target]
-	if host == "" {
-		return nil
-	}
 	codes := map[FeatureKind]string{LoadCommand: LossLoadCmd, ArgumentsVar: LossArgs, NumberedVar: LossArgs, NamedVar: LossArgs,
 		FileInclude: LossInclude, HostVar: LossInclude, BaseDir: LossInclude}
 	var out []Loss
@@ -140,8 +151,15 @@ func (r *reader) bodyLosses(target string) []Loss {
 		if count[f.Kind]++; count[f.Kind] > 1 {
 			continue
 		}
-		out = append(out, Loss{Code: code, Field: string(f.Kind), From: f.Text, To: f.Text, Line: r.fm.bodyLine + f.Line - 1, Severity: diag.SeverityWarning,
-			Text: diag.Printable(f.Text) + " is plain text to " + target})
+		said := diag.Printable(f.Text)
+		if f.Kind == LoadCommand {
+			said = "!`" + said + "`"
+		}
+		loss := Loss{Code: code, Field: string(f.Kind), From: f.Text, To: f.Text, Line: r.fm.bodyLine + f.Line - 1, Severity: diag.SeverityWarning, Text: said + " is plain text to " + target}
+		if host == "" { // any host may read it
+			loss.Severity, loss.Text = diag.SeverityInfo, said+" is plain text but to "+strings.Join(f.Kind.Hosts(), ", ")
+		}
+		out = append(out, loss)
 	}
 	if n := utf8.RuneCountInString(r.doc.Description); n > 1024 && (target == "codex" || target == "copilot") {
 		out = append(out, Loss{Code: LossLength, Field: "description", From: "description", To: "description", Line: r.doc.lineOf("description"), Severity: diag.SeverityWarning,

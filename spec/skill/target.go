@@ -71,6 +71,9 @@ func To(src, sidecar []byte, target string) (Translation, error) {
 		return Translation{}, err
 	}
 	t.Losses = append(t.Losses, after.bodyLosses(target)...)
+	for i := range t.Losses {
+		t.Losses[i].Line = before.placeOf(&t.Losses[i], after.fm.bodyLine)
+	}
 	t.Losses = append(t.Losses, after.revived(before)...)
 	if key, text := after.doc.moreThan(before); key != "" {
 		t.Losses = append(t.Losses, Loss{Code: LossWiden, Field: key, From: key, Line: before.lineOf(key), Severity: diag.SeverityError, Text: text})

@@ -230,3 +230,36 @@ func bundledSkills(t *testing.T, bundle, name string, out map[string][]byte) {
 		rest = body[size+1:]
 	}
 }
+
+// TestLossLines has losses name lines of the skill as it is, wherever its keys move.
+func TestLossLines(t *testing.T) {
+	const src = "---\nname: s\ndescription: Does a thing. Use when asked.\nmodel: opus\ndisable-model-invocation: true\n---\n\n# S\n\nDo $ARGUMENTS with !`git status`.\n"
+	for _, c := range []struct{ src, to, want string }{
+		{src, "base", "LOSS-FIELD:4 LOSS-ENFORCE:5 LOSS-FIELD:5 LOSS-ARGS:10 LOSS-LOADCMD:10"},
+		{src, "v1", "LOSS-FIELD:4 LOSS-ARGS:10 LOSS-LOADCMD:10"},
+		{src, "codex", "LOSS-FIELD:4 LOSS-ARGS:10 LOSS-LOADCMD:10"},
+		{convertedTo(t, src, "base"), "codex", "LOSS-FIELD:5 LOSS-ARGS:12 LOSS-LOADCMD:12"},
+		{convertedTo(t, src, "codex"), "copilot", "LOSS-FIELD:6 LOSS-ARGS:11 LOSS-LOADCMD:11"},
+	} {
+		got, err := To([]byte(c.src), nil, c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, l := range got.Losses {
+			lines = append(lines, fmt.Sprintf("%s:%d", l.Code, l.Line))
+		}
+		if text := strings.Join(lines, " "); text != c.want {
+			t.Errorf("to %s: %s, not %s, of\n%s", c.to, text, c.want, c.src)
+		}
+	}
+}
+
+func convertedTo(t *testing.T, src, to string) string {
+	t.Helper()
+	got, err := To([]byte(src), nil, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(got.Text)
+}
