@@ -5,8 +5,10 @@ import (
 	"index/suffixarray"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -209,6 +211,17 @@ func forbids(sentence string) bool {
 	return false
 }
 
+// linkInPage is a link to a heading, in this file or another one of the skill.
+var linkInPage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\]\([A-Za-z0-9./_-]*#[^()\s]*\)`) })
+
+// unplaced is a text without where its links to headings lead: a heading that moves takes them along.
+func unplaced(text string) string {
+	if !strings.Contains(text, "](") {
+		return text
+	}
+	return linkInPage().ReplaceAllString(text, "](#)")
+}
+
 // keepWords writes the words of the text files of a skill.
 func keepWords(kept *strings.Builder, fsys fs.FS, shown func(name, text string) string) error {
 	return fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
@@ -227,7 +240,7 @@ func keepWords(kept *strings.Builder, fsys fs.FS, shown func(name, text string) 
 			text = shown(name, text)
 		}
 		kept.WriteByte('\n')
-		words(kept, text)
+		words(kept, unplaced(text))
 		return err
 	})
 }
@@ -293,7 +306,7 @@ func allSentences(text string) (out []sentence) {
 	flush := func(to int) {
 		part := text[from:to]
 		var b strings.Builder
-		if n := words(&b, part); n > 0 {
+		if n := words(&b, unplaced(part)); n > 0 {
 			lead := len(part) - len(strings.TrimLeft(part, " \t\r\n"))
 			out = append(out, sentence{start + strings.Count(part[:lead], "\n"), strings.TrimSpace(b.String()), strings.Join(strings.Fields(part), " "), n})
 		}

@@ -37,7 +37,11 @@ func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
 		out, c, err := fromProse(src, name, mode)
 		switch {
 		case err != nil && c != nil && c.unsure && fsys != nil:
-			return c.oneStep(fsys, name)
+			conv, err := c.oneStep(fsys, name)
+			if err == nil {
+				conv.follow(src)
+			}
+			return conv, err
 		case err != nil:
 			return Conversion{}, err
 		}
@@ -49,6 +53,7 @@ func ToTree(src []byte, name string, fsys fs.FS) (Conversion, error) {
 			found = conv.mend(fsys, name)
 		}
 		if pass == maxConversions || !c.plainer(mode, conv, found) {
+			conv.follow(src)
 			return conv, nil
 		}
 	}

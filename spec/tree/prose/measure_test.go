@@ -205,11 +205,18 @@ func (m *measure) compare(t *testing.T, dir, src string, out converted) {
 var structure = map[string]bool{"if": true, "then": true, "otherwise": true, "else": true, "when": true, "unless": true,
 	"end": true, "for": true, "each": true, "every": true, "in": true, "ask": true}
 
+// movedAnchor is a link to a heading that a conversion moved, and treeAnchor one to a phase that is a step now.
+var (
+	movedAnchor = regexp.MustCompile(`\]\([A-Za-z0-9./_-]*\.md#([^()\s]*)\)`)
+	treeAnchor  = regexp.MustCompile(`\]\(#(tree|(?:phase|step|stage|task|[0-9])[^()\s]*)\)`)
+)
+
 // plainWords are the letters and digits of a text in lower case, without markup and words of structure, between blanks.
 func plainWords(text string) string {
 	var b strings.Builder
 	b.WriteByte(' ')
-	text = strings.ReplaceAll(text, "IF << NOT (", "IF << (")
+	text = movedAnchor.ReplaceAllString(strings.ReplaceAll(text, "IF << NOT (", "IF << ("), "](#$1)")
+	text = treeAnchor.ReplaceAllString(text, "](#)")
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if !structure[w] {
 			b.WriteString(w)
