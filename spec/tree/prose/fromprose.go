@@ -82,6 +82,14 @@ func writtenIn(src []byte, name string, mode map[int]writing) ([]byte, *reader, 
 	c.scan()
 	list, score, led := c.find()
 	phases := c.phases(list.head, score < sure || led)
+	if text := c.headed(); text != nil && phases == nil {
+		other := &reader{paper: newPaper(text), doc: doc, mode: c.mode}
+		other.scan()
+		l, n, d := other.find()
+		if p := other.phases(l.head, n < sure || d); p != nil {
+			c, src, list, score, led, phases = other, text, l, n, d, p
+		}
+	}
 	switch {
 	case phases != nil || score >= sure:
 	case score > nothing:

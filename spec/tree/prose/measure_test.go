@@ -203,7 +203,7 @@ func (m *measure) compare(t *testing.T, dir, src string, out converted) {
 
 // structure are words that a branch, loop or question has as its primitive.
 var structure = map[string]bool{"if": true, "then": true, "otherwise": true, "else": true, "when": true, "unless": true,
-	"end": true, "for": true, "each": true, "every": true, "in": true, "ask": true}
+	"end": true, "stop": true, "for": true, "each": true, "every": true, "in": true, "ask": true}
 
 // movedAnchor is a link to a heading that a conversion moved, and treeAnchor one to a phase that is a step now.
 var (

@@ -188,31 +188,48 @@ func phaseText(title string) string {
 const minNumbered = 3
 
 // numbered are the headings of one level that are numbered one after the other, where three of four say what to do or the heading above
-// them says that they are the steps.
+// them says that they are the steps. Where several sections have some, they are those of the one section whose heading says so.
 func (c *reader) numbered() []int {
 	for level := 2; level <= 4; level++ {
-		var heads []int
-		verbs, next := 0, -1
+		var all, bySteps []int
+		bySection := map[int][]int{}
 		for _, n := range c.heads {
-			number, text, ok := headNumber(headText(c.line(n)))
-			if headLevel(c.line(n)) != level || !ok {
-				continue
-			}
-			if next >= 0 && number != next || next < 0 && number > 1 || slices.ContainsFunc(c.above(n), besides) || c.choices(n) {
-				heads = nil
-				break
-			}
-			next = number + 1
-			heads = append(heads, n)
-			if instructs(text) {
-				verbs++
+			if _, _, ok := headNumber(headText(c.line(n))); ok && headLevel(c.line(n)) == level {
+				all = append(all, n)
+				bySection[c.parent(n)] = append(bySection[c.parent(n)], n)
 			}
 		}
-		if len(heads) >= minNumbered && !c.ofData(heads) && (verbs*4 >= len(heads)*3 || c.belowSteps(heads[0])) {
-			return heads
+		if c.areSteps(all) {
+			return all
+		}
+		sections := 0
+		for _, heads := range bySection {
+			if c.areSteps(heads) && c.belowSteps(heads[0]) {
+				bySteps = heads
+				sections++
+			}
+		}
+		if sections == 1 && len(bySection) > 1 {
+			return bySteps
 		}
 	}
 	return nil
+}
+
+// areSteps reports whether numbered headings are steps.
+func (c *reader) areSteps(heads []int) bool {
+	verbs, next := 0, -1
+	for _, n := range heads {
+		number, text, _ := headNumber(headText(c.line(n)))
+		if next >= 0 && number != next || next < 0 && number > 1 || slices.ContainsFunc(c.above(n), besides) || c.choices(n) {
+			return false
+		}
+		next = number + 1
+		if instructs(text) {
+			verbs++
+		}
+	}
+	return len(heads) >= minNumbered && !c.ofData(heads) && (verbs*4 >= len(heads)*3 || c.belowSteps(heads[0]))
 }
 
 // headNumber cuts "3. Text" and "3) Text".
