@@ -88,7 +88,7 @@ func (c *reader) lists() (out []found) {
 		}
 		f.listing, f.ordered, f.count = c.firstList(head, end)
 		f.led = f.count > 0 && f.ordered && c.isLed(f.listing) && c.mostlyOrders(f.listing)
-		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing) && !c.purposes(f.listing) && !c.boldSteps(head, end) {
+		if f.count > 0 && !strings.HasPrefix(f.title, "response") && !rules(f.title) && !forbids(f.title) && !c.prohibits(f.listing) && !c.quotes(f.listing) && !c.purposes(f.listing) && !c.boldSteps(head, end) {
 			out = append(out, f)
 		}
 	}
@@ -273,6 +273,18 @@ func (c *reader) entries(l listing) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// quotes reports whether more than half of the entries of a list are what somebody says or writes, for example.
+func (c *reader) quotes(l listing) bool {
+	n, all := 0, 0
+	for entry := range c.entries(l) {
+		all++
+		if entry = strings.TrimLeft(entry, " \t*_"); strings.HasPrefix(entry, `"`) || strings.HasPrefix(entry, "“") {
+			n++
+		}
+	}
+	return n*2 > all
 }
 
 // prohibits reports whether more than half of the entries of a list say what is not to be done.

@@ -64,6 +64,7 @@ func TestWhichList(t *testing.T) {
 		{"a loop over what is shown", "## Steps\n\n1. For each file, show:\n   - its name\n   - its size\n2. Mend it.\n\n", "* FOR_EACH << file in every file\n  * show:\n    * its name\n    * its size\n* Mend it.\n"},
 		{"an example of Markdown", "## Steps\n\n" + list + "## Form\n\n```markdown\n# A\n\n```bash\nls\n```\n\n## Workflow\n\n1. Look.\n2. Go.\n```\n\n", steps},
 		{"a block that is not closed in one", "## Form\n\n```markdown\n# A\n\n```bash\nls\n```\n\n## Steps\n\n" + list, steps},
+		{"what is said", "## Task\n\n- \"Write it\" - step\n- \"Run it\" - step\n- Read it.\n\n" + more, one},
 		{"features", "## Features\n\n- Read the log.\n- Mend it.\n\n", one},
 	} {
 		files := fstest.MapFS{}
