@@ -14,7 +14,7 @@ import (
 const stagingMark = ".skl-"
 
 // Staging makes a directory beside dir for what shall take its place; done removes it with all that is in it then. Directories of that kind
-// that a process left which is gone are removed first, where dir is there: else one of them may hold all that is left of it.
+// that a process left which is gone are removed first and at the end, where dir is there: else one of them may hold all that is left of it.
 func (d *Dir) Staging(dir string) (temp string, done func(), err error) {
 	above, prefix := filepath.Dir(dir), "."+filepath.Base(dir)+stagingMark
 	d.abandoned(dir, above, prefix)
@@ -24,7 +24,7 @@ func (d *Dir) Staging(dir string) (temp string, done func(), err error) {
 		}
 		unlock, err := durable.Lock(atOnce(), temp, nil)
 		if err == nil {
-			return temp, func() { unlock(); d.RemoveAll(temp) }, nil
+			return temp, func() { unlock(); d.RemoveAll(temp); d.abandoned(dir, above, prefix) }, nil
 		}
 		if !errors.Is(err, durable.ErrLocked) && !errors.Is(err, fs.ErrNotExist) { // somebody took it for one that was left
 			return temp, func() { d.RemoveAll(temp) }, nil // a file system without locks

@@ -35,7 +35,15 @@ func TestStaging(t *testing.T) {
 	if _, err := os.Stat(lone); err != nil {
 		t.Error(err)
 	}
+	_, end, err = d.Staging(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	put("s/SKILL.md")
+	end()
+	if _, err := os.Stat(lone); !os.IsNotExist(err) {
+		t.Errorf("s is there now, and %s stays: %v", lone, err)
+	}
 	kept := []string{put(".s.skl-2/s/SKILL.md"), put(".s.skl-3/s/references/a.md")}
 	others := []string{put(".s.skl-4/mine.md"), put(".s.skl-x/s/SKILL.md"), put(".other.skl-5/other/SKILL.md"), put(".s.skl-/s/SKILL.md")}
 	temp, end, err := d.Staging(dir)
