@@ -144,7 +144,6 @@ func TakeBack(records string, wanted func(dir string) bool) (folders []string, e
 // ErrUnsettled says that an edit may be under way, or was cut off, and that the file system cannot tell which.
 var ErrUnsettled = errors.New("a change is under way here, or was cut off: this file system has no locks to tell which")
 
-
 // takeBack undoes the steps that were done, the last one first. It is false where there can be none.
 func (r *record) takeBack() (back bool, err error) {
 	root, err := os.OpenRoot(r.Dir)

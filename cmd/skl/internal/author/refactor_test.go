@@ -266,6 +266,7 @@ func keep(t *testing.T, dir string, parts []plans.Part) {
 		}
 		p.Skills = append(p.Skills, part)
 	}
+	p.Whole = p.Sum()
 	put(t, filepath.Join(dir, "p.json"), string(p.Encode()))
 }
 
