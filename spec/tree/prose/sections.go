@@ -267,10 +267,19 @@ func slugOf(title string) string {
 	}
 }
 
-// relinked is Markdown whose relative links are right one directory deeper.
+// relinked is Markdown whose relative links are right one directory deeper. What code holds is no link.
 func relinked(text string) string {
 	var b strings.Builder
+	var code fence
 	for line := range strings.Lines(text) {
+		if trimmed := strings.TrimSpace(line); code.mark != "" {
+			code.holds(trimmed)
+			b.WriteString(line)
+			continue
+		} else if code.opens(trimmed) {
+			b.WriteString(line)
+			continue
+		}
 		if m := definition().FindStringSubmatchIndex(line); m != nil && line[m[2]] != '^' {
 			target, rest, _ := strings.Cut(line[m[4]:], " ")
 			line = line[:m[4]]
