@@ -84,6 +84,10 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		return Converted{}, err
 	}
 	out := Converted{Path: dir, To: q.To, Losses: append([]skill.Loss{}, t.Losses...)}
+	if q.To != "codex" && slices.Contains(skill.Targets(), q.To) && scope.Exists(filepath.Join(dir, filepath.FromSlash(skill.PolicyFile))) {
+		out.Losses = append(out.Losses, skill.Loss{Code: skill.LossField, Field: skill.PolicyFile, From: skill.PolicyFile, To: skill.PolicyFile, Severity: diag.SeverityInfo,
+			Text: skill.PolicyFile + " stays, which only codex reads"})
+	}
 	out.Diff, _, _ = trees.Lines(string(src), string(t.Text))
 	if policy != old {
 		diff, _, _ := trees.Lines(old, policy)
