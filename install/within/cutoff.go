@@ -188,7 +188,7 @@ func (e *editor) restore(s *step, r recordedStep) error {
 		return err
 	}
 	switch {
-	case slot == "" && r.Was == "" && file == r.Now: // it was put
+	case r.Was == "" && file == r.Now && (slot == "" || e.same(s)): // it was put, or has both names for a moment
 		if err := e.in.Remove(s.at); err != nil {
 			return err
 		}
@@ -209,6 +209,13 @@ func (e *editor) restore(s *step, r recordedStep) error {
 		}
 	}
 	return nil
+}
+
+// same reports whether a file and its slot are two names of one.
+func (e *editor) same(s *step) bool {
+	file, errFile := e.in.Lstat(s.at)
+	slot, errSlot := e.in.Lstat(s.slot)
+	return errFile == nil && errSlot == nil && os.SameFile(file, slot)
 }
 
 var errKept = errors.New("it has no place")

@@ -447,6 +447,42 @@ func recorded(t *testing.T, e *editor, records string, staged bool) {
 	}
 }
 
+// TestTakeBackLinked cuts an edit off when a new file has two names: its own and the one that it was written by. One that somebody else wrote stays.
+func TestTakeBackLinked(t *testing.T) {
+	for _, theirs := range []bool{false, true} {
+		dir, records := folder(t), t.TempDir()
+		before := shown(t, dir)
+		e := open(t, dir)
+		defer e.in.Close()
+		if err := e.plan([]Edit{{Path: "new/a.md", Now: []byte("a\n")}, {Path: "SKILL.md", Was: []byte("one\n"), Now: []byte("two\n")}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.stage(); err != nil {
+			t.Fatal(err)
+		}
+		recorded(t, &e, records, true)
+		at := filepath.Join(dir, "new", "a.md")
+		err := os.Mkdir(filepath.Dir(at), 0o755)
+		if err == nil && theirs {
+			err = os.WriteFile(at, []byte("a\n"), 0o644)
+		} else if err == nil {
+			err = os.Link(filepath.Join(e.temp, "0"), at)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if folders, err := TakeBack(records, func(string) bool { return true }); err != nil || len(folders) != 1 {
+			t.Errorf("%v, %v", folders, err)
+		}
+		if _, err := os.Lstat(at); (err == nil) != theirs {
+			t.Errorf("written by somebody else: %v, and it is there: %v", theirs, err)
+		}
+		if now := shown(t, dir); !theirs && now != before {
+			t.Errorf("it was\n%s\nand is\n%s", before, now)
+		}
+	}
+}
+
 // TestTakeBackStaging cuts an edit off before all is written: nothing of it is put anywhere.
 func TestTakeBackStaging(t *testing.T) {
 	dir, records := folder(t), t.TempDir()
