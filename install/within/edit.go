@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -28,7 +29,7 @@ type Edit struct {
 }
 
 // editMark starts the name of a directory in a folder that is edited.
-const editMark = ".skl-edit-"
+const editMark = bundle.EditMark
 
 // Edit changes files of the folder dir where they stand, all or none: the folder and everything else in it stay what they are, and who
 // works in it goes on. First come files that are new, then those that change, in the order given, then those that go, with directories

@@ -19,6 +19,9 @@ const (
 	MaxPortableElement = 255 // bytes
 )
 
+// EditMark starts the name of a directory in a folder whose files are being changed, or were when that was cut off.
+const EditMark = ".skl-edit-"
+
 // CheckPath reports why p cannot be the path of an entry: whatever it accepts stays
 // below the directory it is joined to, on every system skl runs on.
 func CheckPath(p string) error {
@@ -47,6 +50,9 @@ func CheckPath(p string) error {
 			return refuse(CodePathGit, "path %q has an element that means .git", p)
 		case isState(e):
 			return refuse(CodePathState, "path %q has an element that means .skl or .agents, where skl keeps its own files", p)
+		case strings.HasPrefix(e, EditMark):
+			return refuse(CodePathState, "path %q is what a change of the folder needs while it is under way", p).
+				Hint("if that was cut off, this takes it back: skl fmt DIR").Hint("if it is there still, look through its files, and remove it")
 		case depth > MaxDepth:
 			return refuse(CodePathDeep, "path %q is deeper than %d elements", p, MaxDepth)
 		}

@@ -21,7 +21,7 @@ func Names() []Name {
 		out = append(out, Name{Path: git + "/config", Code: bundle.CodePathGit}, Name{Path: "sub/" + git, Code: bundle.CodePathGit})
 	}
 	for _, state := range []string{
-		".skl", ".SKL", ".skl.", ".skl ", "SKL~1", "skl~3", ".skl::$DATA", ".s\u200ckl", ".\u017fkl", ".s\u212al",
+		".skl", ".skl-edit-1", ".SKL", ".skl.", ".skl ", "SKL~1", "skl~3", ".skl::$DATA", ".s\u200ckl", ".\u017fkl", ".s\u212al",
 		".Agents", ".agents.", ".agents ", "AGENTS~1", ".agents::$INDEX_ALLOCATION", ".age\u200dnts",
 	} {
 		out = append(out, Name{Path: state + "/journal", Code: bundle.CodePathState}, Name{Path: "sub/" + state, Code: bundle.CodePathState})

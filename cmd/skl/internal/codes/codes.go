@@ -82,7 +82,7 @@ var All = [][2]string{
 	{"PKG-PATH-LONG", "a path in a bundle is too long"},
 	{"PKG-PATH-NUL", "a path in a bundle holds a NUL byte"},
 	{"PKG-PATH-RESERVED", "a path in a bundle is the name of a device on Windows"},
-	{"PKG-PATH-STATE", "a path in a bundle has an element that some system takes for .skl or .agents"},
+	{"PKG-PATH-STATE", "a path in a bundle has an element that some system takes for .skl or .agents, or .skl-edit-…"},
 	{"PKG-PATH-TRAILING", "an element of a path in a bundle ends in a dot or a space"},
 	{"PKG-PATH-TRAVERSAL", "a path in a bundle has a \".\" or \"..\" element"},
 	{"PKG-PATH-UTF8", "a path in a bundle is not UTF-8"},
