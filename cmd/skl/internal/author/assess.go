@@ -3,6 +3,7 @@ package author
 import (
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"unicode"
@@ -139,17 +140,21 @@ func (g gains) compare(was, now sight) {
 			g.add("requires:" + diag.Clip(diag.Printable(from), 255))
 		}
 	}
-	for name, sum := range now.spots {
-		if was.spots[name] != sum {
+	had := map[string]bool{} // wherever it stood
+	for name, sum := range was.obeyed {
+		had[path.Base(name)+" "+sum] = true
+	}
+	for name, sum := range now.obeyed {
+		if !had[path.Base(name)+" "+sum] {
 			g.add("file:" + name)
 		}
 	}
-	had := map[string]int{}
+	found := map[string]int{}
 	for _, f := range was.findings {
-		had[f.Rule]++
+		found[f.Rule]++
 	}
 	for _, f := range now.findings {
-		if had[f.Rule]--; had[f.Rule] < 0 && f.Severity.AtLeast(content.Medium) {
+		if found[f.Rule]--; found[f.Rule] < 0 && f.Severity.AtLeast(content.Medium) {
 			g.add(f.Rule)
 		}
 	}

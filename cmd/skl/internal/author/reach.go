@@ -1,18 +1,13 @@
 package author
 
 import (
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
-	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/runtime/author"
-	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/skill"
@@ -26,17 +21,14 @@ type sight struct {
 	findings []content.Finding
 	requires []string
 	needs    map[string]string // where the skills that it requires are from, by name; a name alone if nothing says
-	spots    map[string]string // digests of the files on which programs and agents act by themselves
+	obeyed   map[string]string // digests of the files on which programs or agents may act by themselves
 }
 
-// spot reports whether programs or agents act by themselves on a file of a skill.
-var spot = sync.OnceValue(func() func(file string) bool { return tool.Spots(hosts.Configuration()) })
-
 func sightOf(t trees.Tree) sight {
-	s := sight{asks: t.Asks().Set(), hosts: urls(t), hidden: map[string]int{}, findings: t.Findings(), needs: map[string]string{}, spots: map[string]string{}}
+	s := sight{asks: t.Asks().Set(), hosts: urls(t), hidden: map[string]int{}, findings: t.Findings(), needs: map[string]string{}, obeyed: map[string]string{}}
 	for name, f := range t {
-		if spot()(name) || strings.HasPrefix(path.Base(name), ".git") || name == skill.SidecarName {
-			s.spots[name] = author.Sum(f.Data)
+		if obeyed(name, f) {
+			s.obeyed[name] = author.Sum(f.Data)
 		}
 		if n := hidden(f); n > 0 {
 			s.hidden[name] = n
@@ -85,7 +77,7 @@ func closure(name string, of map[string]sight) (out []string) {
 // reach is what a skill does with the skills of the plan that it requires.
 func reach(name string, of map[string]sight) sight {
 	own := of[name]
-	all := sight{asks: slices.Clone(own.asks), hosts: map[string]bool{}, hidden: map[string]int{}, findings: slices.Clone(own.findings), needs: map[string]string{}, spots: map[string]string{}}
+	all := sight{asks: slices.Clone(own.asks), hosts: map[string]bool{}, hidden: map[string]int{}, findings: slices.Clone(own.findings), needs: map[string]string{}, obeyed: map[string]string{}}
 	add := func(s sight, below string) {
 		for host := range s.hosts {
 			all.hosts[host] = true
@@ -93,8 +85,8 @@ func reach(name string, of map[string]sight) sight {
 		for file, n := range s.hidden {
 			all.hidden[below+file] = n
 		}
-		for file, sum := range s.spots {
-			all.spots[below+file] = sum
+		for file, sum := range s.obeyed {
+			all.obeyed[below+file] = sum
 		}
 		for other, from := range s.needs {
 			if _, planned := of[other]; !planned || from != other {
