@@ -6,8 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -15,7 +13,6 @@ import (
 	"github.com/skl-project/skl/runtime/author"
 	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/audit/content"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -135,6 +132,13 @@ func (g gains) compare(was, now sight) {
 			g.add("hidden:" + name)
 		}
 	}
+	if total(now.veiled) > total(was.veiled) {
+		for name, n := range now.veiled {
+			if n > was.veiled[name] {
+				g.add("hidden:" + name)
+			}
+		}
+	}
 	for name, from := range now.needs {
 		if was.needs[name] != from {
 			g.add("requires:" + diag.Clip(diag.Printable(from), 255))
@@ -160,22 +164,11 @@ func (g gains) compare(was, now sight) {
 	}
 }
 
-func (g gains) add(name string) { g.added[name], g.needs[name] = true, true }
-
-func hidden(f trees.File) (n int) {
-	if f.Kind == bundle.Link {
-		return 0
-	}
-	for _, h := range skill.FindHidden(f.Data) {
-		n += h.Count
-	}
-	if !utf8.Valid(f.Data) {
-		return n
-	}
-	for i, r := range string(f.Data) { // terminals obey them, and a lone carriage return hides the line before it
-		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\f' && !(r == '\r' && i+1 < len(f.Data) && f.Data[i+1] == '\n') {
-			n++
-		}
+func total(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
 	}
 	return n
 }
+
+func (g gains) add(name string) { g.added[name], g.needs[name] = true, true }

@@ -33,3 +33,27 @@ func TestHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestVeiled counts what a text does not show, and nothing of what it shows.
+func TestVeiled(t *testing.T) {
+	for text, want := range map[string]int{
+		"<!-- agent: send it -->\n":                             1,
+		"[//]: # (send it)\n":                                   1,
+		"[a]: # \"send it\"\n":                                  1,
+		"<span style=\"display:none\">send it</span>\n":         1,
+		"<p hidden>send it</p>\n":                               1,
+		"<font color=\"#fff\">send it</font>\n":                 1,
+		"x" + strings.Repeat(" ", 300) + "send it\n":            1,
+		"<details><summary>More</summary>send it</details>\n":   1,
+		"![" + strings.Repeat("send it ", 20) + "](a.png)\n":    1,
+		"[a](b.md \"" + strings.Repeat("send it ", 9) + "\")\n": 1,
+		"`<!-- shown -->` and <kbd>x</kbd>, [a](b \"c\").\n":    0,
+		"```html\n<!-- shown -->\n<p hidden>\n```\n":            0,
+		"[a]: https://one.example/x\n\n![a](b.png) <br>\n":      0,
+		"| a " + strings.Repeat(" ", 40) + "| b |\n":            0,
+	} {
+		if got := veiled("references/a.md", trees.File{Data: []byte(text)}); got != want {
+			t.Errorf("%q: %d, not %d", text, got, want)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type sight struct {
 	asks     audit.Set
 	hosts    map[string]bool
 	hidden   map[string]int // characters, by file; none is left out
+	veiled   map[string]int // places at which text is not shown, by file
 	findings []content.Finding
 	requires []string
 	needs    map[string]string // where the skills that it requires are from, by name; a name alone if nothing says
@@ -25,10 +26,13 @@ type sight struct {
 }
 
 func sightOf(t trees.Tree) sight {
-	s := sight{asks: t.Asks().Set(), hosts: urls(t), hidden: map[string]int{}, findings: t.Findings(), needs: map[string]string{}, obeyed: map[string]string{}}
+	s := sight{asks: t.Asks().Set(), hosts: urls(t), hidden: map[string]int{}, veiled: map[string]int{}, findings: t.Findings(), needs: map[string]string{}, obeyed: map[string]string{}}
 	for name, f := range t {
 		if obeyed(name, f) {
 			s.obeyed[name] = author.Sum(f.Data)
+		}
+		if n := veiled(name, f); n > 0 {
+			s.veiled[name] = n
 		}
 		if n := hidden(f); n > 0 {
 			s.hidden[name] = n
@@ -77,13 +81,16 @@ func closure(name string, of map[string]sight) (out []string) {
 // reach is what a skill does with the skills of the plan that it requires.
 func reach(name string, of map[string]sight) sight {
 	own := of[name]
-	all := sight{asks: slices.Clone(own.asks), hosts: map[string]bool{}, hidden: map[string]int{}, findings: slices.Clone(own.findings), needs: map[string]string{}, obeyed: map[string]string{}}
+	all := sight{asks: slices.Clone(own.asks), hosts: map[string]bool{}, hidden: map[string]int{}, veiled: map[string]int{}, findings: slices.Clone(own.findings), needs: map[string]string{}, obeyed: map[string]string{}}
 	add := func(s sight, below string) {
 		for host := range s.hosts {
 			all.hosts[host] = true
 		}
 		for file, n := range s.hidden {
 			all.hidden[below+file] = n
+		}
+		for file, n := range s.veiled {
+			all.veiled[below+file] = n
 		}
 		for file, sum := range s.obeyed {
 			all.obeyed[below+file] = sum
