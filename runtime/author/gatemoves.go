@@ -102,12 +102,28 @@ func movedIn(before, after []stand) (losses []skill.Loss) {
 		if behind[s.at+1] < list[0].at {
 			why = "a step that came behind it comes first now"
 		}
+		if why == "" && s.node.Kind == tree.End {
+			why = addedBefore(after, list[0], then)
+		}
 		if why != "" {
 			losses = append(losses, skill.Loss{Code: skill.LossRule, Field: "tree", From: at, Severity: diag.SeverityError,
 				Text: at + ": " + diag.Brief(diag.Printable(strings.TrimSpace(s.node.Text)), 200) + ": " + why})
 		}
 	}
 	return losses
+}
+
+// addedBefore is why an end of a branch is none any more: a step that was nowhere before is done in front of it, "" if there is none.
+func addedBefore(after []stand, end stand, had map[string]int) string {
+	if len(end.below) == 0 {
+		return ""
+	}
+	for i := end.at - 1; i >= 0 && len(after[i].below) >= len(end.below); i-- {
+		if _, was := had[gateOf(after[i].node).text]; !was && acts(after[i].node) && after[i].node.Kind != tree.Read {
+			return "a new step comes before it: " + diag.Brief(diag.Printable(strings.TrimSpace(after[i].node.Text)), 100)
+		}
+	}
+	return ""
 }
 
 // acts reports whether a node is a step that does something, rather than one that chooses or waits.

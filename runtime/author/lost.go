@@ -41,6 +41,19 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		return nil, err
 	}
 	losses = append(losses, lostGates(d, others)...)
+	var shownBefore func(name, text string) string
+	if places != nil {
+		shownBefore = places.before
+	}
+	stood, err := standings(d.Before(), shownBefore)
+	if err != nil {
+		return nil, err
+	}
+	stands, err := standings(d.FS(), own.shown)
+	if err != nil {
+		return nil, err
+	}
+	becomesTree := becomes(d)
 	listed := map[string]bool{}
 	for _, l := range losses {
 		listed[l.From] = true
@@ -58,14 +71,19 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 					found, err = keepsForce(was, now, s.words)
 				}
 			}
+			moved := found && err == nil && !keepsPlace(stood[s.words], placesOfWords(stands, s.words), c.Path)
 			if err != nil {
 				return nil, err
-			} else if found || listed[fmt.Sprintf("%s:%d", c.Path, s.line)] {
+			} else if found && !moved || listed[fmt.Sprintf("%s:%d", c.Path, s.line)] {
 				continue
 			}
+			why := ""
+			if found {
+				why = ": it stands otherwise now, where it may not hold"
+			}
 			loss := skill.Loss{Code: skill.LossText, Field: "body", From: fmt.Sprintf("%s:%d", c.Path, s.line), Severity: diag.SeverityWarning,
-				Text: fmt.Sprintf("%s:%d: %s", c.Path, s.line, diag.Brief(diag.Printable(s.text), 200))}
-			if inRules(s.line) || forbids(s.words) && !(c.Path == skill.FileName && guard(s.line)) {
+				Text: fmt.Sprintf("%s:%d: %s%s", c.Path, s.line, diag.Brief(diag.Printable(s.text), 200), why)}
+			if inRules(s.line) || (forbids(s.words) || halts(s.words) && !becomesTree) && !(c.Path == skill.FileName && guard(s.line)) {
 				loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
 			}
 			losses = append(losses, loss)
@@ -198,6 +216,24 @@ func uncommented(text string) string {
 		}
 		text = after
 	}
+}
+
+// becomes reports whether a draft makes a tree of prose: what a sentence says is then a question or an end.
+func becomes(d *Draft) bool {
+	_, was := treesOf(d.Before(), d.Name)
+	_, is := treesOf(d.FS(), d.Name)
+	return is && !was
+}
+
+// halts reports whether the words of a sentence say that the work waits for somebody, or ends.
+func halts(sentence string) bool {
+	text := " " + sentence + " "
+	for _, w := range [...]string{" ask the ", " ask which ", " ask whether ", " ask before ", " ask for ", " ask if ", " wait for ", " wait until ", " confirm with ", " approval ", " consent ", " stop and ", " and stop "} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return strings.HasPrefix(text, " stop ") || strings.HasSuffix(text, " stop ")
 }
 
 // forbids reports whether the words of a sentence say what is not to be done.

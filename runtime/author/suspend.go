@@ -10,11 +10,8 @@ import (
 )
 
 // suspended lists the sentences that are new and may take a rule back which still stands: among rules those that let something be skipped,
-// elsewhere those that also speak of rules. Whether one does a person has to see.
+// elsewhere, and in a new skill, those that also speak of rules. Whether one does a person has to see.
 func suspended(d *Draft, changes []Change) (losses []skill.Loss, err error) {
-	if d.IsNew() {
-		return nil, nil
-	}
 	before := TextOf(d.Before())
 	for _, c := range changes {
 		if c.Now == nil || !isText(c.Path) {
@@ -22,7 +19,7 @@ func suspended(d *Draft, changes []Change) (losses []skill.Loss, err error) {
 		}
 		inRules := rules(c.Path, string(c.Now))
 		for _, s := range allSentences(string(c.Now)) {
-			if !lets(s.words) || !inRules(s.line) && !speaksOfRules(s.words) {
+			if !lets(s.words) || !(inRules(s.line) && !d.IsNew()) && !speaksOfRules(s.words) {
 				continue
 			}
 			if was, err := before.holds(s.words); was || err != nil {
@@ -42,12 +39,13 @@ func suspended(d *Draft, changes []Change) (losses []skill.Loss, err error) {
 // letting are words that let something not be done, or not hold.
 var letting = [...]string{"ignore", "ignores", "ignored", "ignoring", "skip", "skips", "skipped", "skipping", "optional", "suspend", "suspends", "suspended",
 	"waive", "waives", "waived", "override", "overrides", "overridden", "disregard", "bypass", "bypassed", "exempt", "exception", "exceptions", "obsolete",
-	"outdated", "deprecated", "advisory", "unnecessary", "lifted", "relaxed", "disabled", "revoked", "void"}
+	"outdated", "deprecated", "advisory", "unnecessary", "lifted", "relaxed", "disabled", "revoked", "void",
+	"suggestion", "suggestions", "recommendation", "recommendations", "judgement", "judgment", "discretion", "nonbinding", "hypothetical"}
 
 // lettingPhrases do so as they stand.
 var lettingPhrases = [...]string{" not apply ", " never apply ", " never applies ", "n't apply ", "n’t apply ", " no longer ", " not required ", " not needed ", " not necessary ",
 	" need not ", " not have to ", "n't have to ", "n’t have to ", " not binding ", " may be broken ", " can be broken ", " not follow ", "n't follow ", "n’t follow ", " not count ",
-	" only applies ", " only apply ", " applies only ", " apply only ", " instead of the rule ", " not in force "}
+	" only applies ", " only apply ", " applies only ", " apply only ", " instead of the rule ", " not in force ", " bad rule", " none of them ", " example of ", " examples of "}
 
 // lets reports whether the words of a sentence let something not be done. "Never skip" does not.
 func lets(sentence string) bool {
