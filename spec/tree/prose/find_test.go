@@ -65,6 +65,11 @@ func TestWhichList(t *testing.T) {
 		{"an example of Markdown", "## Steps\n\n" + list + "## Form\n\n```markdown\n# A\n\n```bash\nls\n```\n\n## Workflow\n\n1. Look.\n2. Go.\n```\n\n", steps},
 		{"a block that is not closed in one", "## Form\n\n```markdown\n# A\n\n```bash\nls\n```\n\n## Steps\n\n" + list, steps},
 		{"what is said", "## Task\n\n- \"Write it\" - step\n- \"Run it\" - step\n- Read it.\n\n" + more, one},
+		{"a table of more phases", "## Work\n\n| Phase | Name |\n|---|---|\n| 0 | Read |\n| 1 | Mend |\n| 2 | [Report](a.md) |\n\n### Phase 0 — Read\n\nRead it.\n\n### Phase 1 — Mend\n\nMend it.\n\n- red\n- blue\n\n", one},
+		{"a table of these phases", "## Work\n\n### Phase 0 — Read\n\nRead it.\n\n### Phase 1 — Mend\n\nMend it.\n\n## More\n\n| Phase | Name |\n|---|---|\n| 0 | Read |\n| 1 | Mend |\n\n",
+			"* Phase 0 — Read\n  * Read it.\n* Phase 1 — Mend\n  * Mend it.\n"},
+		{"a condition that stays text", "## Steps\n\n1. Find it.\n2. If it is empty, do not ask the user — resolve it by itself:\n   1. Get the branch.\n   2. Find the request:\n      - If one is found, use it.\n      - If none is found, fall back to the last run. If it failed, read it.\n3. Mend it.\n\n",
+			"* Find it.\n* Do: If it is empty, do not ask the user — resolve it by itself:\n  * Get the branch.\n  * Find the request:\n    * If one is found, use it.\n    * If none is found, fall back to the last run. If it failed, read it.\n* Mend it.\n"},
 		{"features", "## Features\n\n- Read the log.\n- Mend it.\n\n", one},
 	} {
 		files := fstest.MapFS{}

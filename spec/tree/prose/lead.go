@@ -67,7 +67,7 @@ func limits(lower string) bool {
 	if holdsOne(plain, "skip", "omit", "deviat") { // "skipping one only when it does not apply"
 		plain = strings.NewReplacer("only when ", "", "only if ", "").Replace(plain)
 	}
-	return holdsOne(plain, "only do this", "do this only", "only if ", "only when ", "only run ", "skip this", "this step is ", "this phase is ", "not needed if", "not needed when", "run this only", "does not apply", "only applies", "only for ")
+	return holdsOne(plain, "only do this", "do this only", "only if ", "only when ", "only run ", "skip this", "skip only", "skipped only", "skip it", "skip with", "skipped with", "skip if", "skip when", "skip unless", "this step is ", "this phase is ", "not needed if", "not needed when", "run this only", "does not apply", "only applies", "only for ")
 }
 
 // lastSentence is what stands behind the last sentence that ends in a text.

@@ -34,6 +34,7 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 	}
 	c.at = it.line
 	if c.mode[it.line] != free {
+		c.together(it)
 		c.leaf(it, indent)
 		return false
 	}
@@ -84,8 +85,20 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 		branch("FOR_EACH << "+v+" in "+in, body)
 		return false
 	}
+	c.together(it)
 	c.leaf(it, indent)
 	return false
+}
+
+// together has what is below an item written as text, so that one model sees both, where the item says in which case or how often that is done
+// and is itself text.
+func (c *reader) together(it *item) {
+	if len(it.kids) == 0 || !onlyWhere(strings.ToLower(unbold(it.text))) {
+		return
+	}
+	for _, k := range it.kids {
+		c.whole(k)
+	}
 }
 
 // answered is a condition about an answer as IF has it.

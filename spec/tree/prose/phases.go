@@ -69,7 +69,7 @@ func (c *reader) phases(head int, anywhere bool) []phase {
 	if len(heads) < 2 {
 		heads = c.continued()
 	}
-	if len(heads) < 2 || !anywhere && !c.below(head, heads) || c.ofOneCase(heads[0]) {
+	if len(heads) < 2 || !anywhere && !c.below(head, heads) || c.ofOneCase(heads[0]) || c.tabled(heads) {
 		return nil
 	}
 	heads = c.between(heads)
@@ -78,6 +78,49 @@ func (c *reader) phases(head int, anywhere bool) []phase {
 		out[i] = c.phase(n)
 	}
 	return out
+}
+
+// tabled reports whether a table lists more phases than have a heading: the others are done too, and nobody knows from what is here how.
+func (c *reader) tabled(heads []int) bool {
+	word, _, _ := strings.Cut(strings.ToLower(headText(c.line(heads[0]))), " ")
+	last := -1
+	for _, n := range heads {
+		last = max(last, firstNumber(headText(c.line(n))))
+	}
+	in := false
+	for n := c.doc.BodyLine; n <= c.lastLine(); n++ {
+		text := strings.TrimSpace(c.line(n))
+		if c.kinds[n] != textLine || text[0] != '|' {
+			in = false
+			continue
+		}
+		cell, _, _ := strings.Cut(strings.TrimLeft(text, "| "), "|")
+		cell = strings.ToLower(strings.Trim(cell, " *_`"))
+		if c.kinds[n-1] != textLine || !strings.HasPrefix(strings.TrimSpace(c.line(n-1)), "|") { // the heads of the table
+			in = last >= 0 && (cell == word || cell == word+"s" || cell == word+" #")
+			continue
+		}
+		number := strings.TrimSpace(strings.TrimPrefix(cell, word))
+		if in && len(number) < 3 && number != "" && strings.Trim(number, "0123456789") == "" && firstNumber(number) > last {
+			return true
+		}
+	}
+	return false
+}
+
+// firstNumber is the first one in a text, -1 if there is none.
+func firstNumber(text string) int {
+	i := strings.IndexAny(text, "0123456789")
+	if i < 0 {
+		return -1
+	}
+	digits := text[i:]
+	digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789"))]
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // isGate reports whether a heading says what to do, or that the work waits there.
