@@ -272,6 +272,12 @@ func (a *Author) keepPlan(o *Outcome, file string) error {
 		}
 	}
 	at := scope.Absolute(a.Scope.Cwd, file)
+	for _, part := range o.Plan.Skills {
+		dir := scope.Absolute(a.Scope.Cwd, filepath.FromSlash(part.Skill))
+		if scope.Below(scope.Resolved(dir), scope.Resolved(filepath.Dir(at))) { // it would not be what the plan was made of
+			return diag.New(diag.Misuse, "inside_folder", "%s would be a file of %s, which the plan is for", a.Scope.Short(at), diag.Printable(part.Skill)).Hint("name a file outside of it: --plan FILE")
+		}
+	}
 	text := o.Plan.Encode()
 	if _, err := author.Parse(text); err != nil { // a name that no plan may have, or too many skills
 		return err

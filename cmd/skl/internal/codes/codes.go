@@ -173,7 +173,7 @@ var All = [][2]string{
 	{"incomplete_upload", "an upload ended before all of it was there"},
 	{"index_unreadable", "references/index.json of a skill that was made was changed, or is none"},
 	{"insecure_http", "plain http to another machine, which the configuration does not allow"},
-	{"inside_folder", "a folder to write lies in the skill that it would be a copy of"},
+	{"inside_folder", "a file or folder to write lies in the skill that it is made from"},
 	{"installed_copy", "an installed copy is not edited: the next update replaces it"},
 	{"internal_error", "an index service or a tool failed"},
 	{"interrupted_install", "an earlier install was interrupted; the next writing command settles it"},
