@@ -113,7 +113,9 @@ func (m *maker) perSymbol(p *pkgdoc.Page, symbols []pkgdoc.Symbol) (out []task) 
 		}
 		name := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
 		for _, start := range []string{name + " is ", "A " + name + " is ", "An " + name + " is ", name + " "} { // its row says whom the sentence is about
-			if rest, ok := strings.CutPrefix(what, start); ok {
+			rest, ok := strings.CutPrefix(what, start)
+			verb, _, _ := strings.Cut(rest, " ")
+			if ok && (start != name+" " || strings.HasSuffix(verb, "s")) { // "push adds it", and not "push it"
 				what = rest
 				break
 			}

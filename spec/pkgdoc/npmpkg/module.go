@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/pkgdoc"
 )
 
@@ -621,7 +622,7 @@ func (p *parser) member(d *decl, methods map[string]int, i, end int, code *strin
 	name := &p.toks[k]
 	if name.kind != 'a' && name.kind != 's' || strings.HasPrefix(name.text, "#") || strings.Contains(p.toks[i].doc, "@internal") {
 		if name.kind == '[' || name.kind == '(' || name.kind == '<' { // an index, a call
-			code.WriteString("\n  " + p.code(i, end) + ";")
+			code.WriteString(p.property(d, i, end))
 		}
 		return
 	}
@@ -633,7 +634,7 @@ func (p *parser) member(d *decl, methods map[string]int, i, end int, code *strin
 		at = p.angle(at, end)
 	}
 	if p.kind(at) != '(' || name.text == "constructor" {
-		code.WriteString("\n  " + p.code(i, end) + ";")
+		code.WriteString(p.property(d, i, end))
 		return
 	}
 	full := d.name + "." + name.value()
@@ -643,6 +644,26 @@ func (p *parser) member(d *decl, methods map[string]int, i, end int, code *strin
 	}
 	methods[full] = len(d.members)
 	d.members = append(d.members, decl{name: full, kind: pkgdoc.Method, sigs: []string{p.code(i, end)}, doc: p.toks[i].doc, line: p.toks[i].line, file: p.file, params: p.paramsAt(k)})
+}
+
+// maxRemark bounds what is said of a property, in characters.
+const maxRemark = 200
+
+// property is the code of a member that is no method, below the first paragraph that its comment says.
+func (p *parser) property(d *decl, i, end int) string {
+	said := ""
+	if doc := comment(p.toks[i].doc); doc.text != "" || doc.deprecated != "" {
+		text, _, _ := strings.Cut(doc.text, "\n\n")
+		if doc.deprecated != "" {
+			text = "Deprecated: " + doc.deprecated + " " + text
+		}
+		said = "\n  // " + diag.Brief(strings.Join(strings.Fields(text), " "), maxRemark)
+	}
+	mark := ";"
+	if d.kind == pkgdoc.Type { // an enum
+		mark = ","
+	}
+	return said + "\n  " + p.code(i, end) + mark
 }
 
 func modifier(word string) bool {
