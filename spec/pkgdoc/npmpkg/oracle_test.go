@@ -6,8 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/spec/pkgdoc"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -41,10 +43,11 @@ func TestAgainstTypeScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		args := []string{script, filepath.Join(modules, "typescript")}
+		p.Pages = slices.DeleteFunc(p.Pages, func(page pkgdoc.Page) bool { // what a file says of another package's module is not what it exports
+			return page.ID != name && !strings.HasPrefix(page.ID, name+"/")
+		})
 		for _, page := range p.Pages {
-			if page.ID != "commands" {
-				args = append(args, filepath.Join(dir, page.File))
-			}
+			args = append(args, filepath.Join(dir, page.File))
 		}
 		out, err := exec.Command("node", args...).Output()
 		if err != nil {
