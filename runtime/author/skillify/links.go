@@ -4,12 +4,11 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/skl-project/skl/spec/pkgdoc"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A target says where a link leads in the skill; ok is false for one that leads nowhere, of which the text stays.
@@ -74,15 +73,9 @@ var anchorTag = sync.OnceValue(func() *regexp.Regexp {
 // anchors are those of a text, in lower case: of its headings as forges make them, and of tags.
 func anchors(text string) map[string]bool {
 	out := map[string]bool{}
-	count := map[string]int{}
+	all := skill.Anchors{}
 	add := func(title string) {
-		slug := headingSlug(relinked(title, func(string) (string, bool) { return "", false }, false))
-		if n := count[slug]; n > 0 {
-			out[slug+"-"+strconv.Itoa(n)] = true
-		} else {
-			out[slug] = true
-		}
-		count[slug]++
+		out[all.Of(relinked(title, func(string) (string, bool) { return "", false }, false))] = true
 	}
 	fence, before := "", ""
 	for line := range strings.Lines(text) {
@@ -107,19 +100,6 @@ func anchors(text string) map[string]bool {
 		}
 	}
 	return out
-}
-
-// headingSlug is the anchor of a heading.
-func headingSlug(title string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == ' ':
-			return '-'
-		case c == '-' || c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c):
-			return unicode.ToLower(c)
-		}
-		return -1
-	}, strings.TrimSpace(title))
 }
 
 // relinked is Markdown in which each link leads where to says. One that leads nowhere is its text, a picture its alternative text. With inline,

@@ -3,10 +3,8 @@ package prose
 import (
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -20,7 +18,7 @@ type page struct {
 	anchors map[string]bool
 }
 
-// pageOf reads a Markdown text. Anchors are made as forges make them: the second of one name gets "-1".
+// pageOf reads a Markdown text.
 func pageOf(src []byte) *page {
 	doc, err := skill.Read(src)
 	if err != nil {
@@ -28,33 +26,14 @@ func pageOf(src []byte) *page {
 	}
 	p := &page{&reader{paper: newPaper(src), doc: doc}, map[string]bool{}}
 	p.scan()
-	count := map[string]int{}
+	all := skill.Anchors{}
 	for _, n := range p.heads {
-		a := anchorOf(headText(p.line(n)))
-		if i := count[a]; i > 0 {
-			p.anchors[a+"-"+strconv.Itoa(i)] = true
-		} else {
-			p.anchors[a] = true
-		}
-		count[a]++
+		p.anchors[all.Of(linkText().ReplaceAllString(headText(p.line(n)), "$1"))] = true
 	}
 	return p
 }
 
 var linkText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\[\]]*)\]\([^()]*\)`) })
-
-// anchorOf is the anchor of a heading.
-func anchorOf(title string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, strings.TrimSpace(linkText().ReplaceAllString(title, "$1")))
-}
 
 // follow has the links to headings of src, the text before, lead to where these are now. Those to a phase lead to the tree.
 func (conv *Conversion) follow(src []byte) {
