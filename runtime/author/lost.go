@@ -41,6 +41,11 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 		return nil, err
 	}
 	losses = append(losses, lostGates(d, others)...)
+	becomesTree := sync.OnceValue(func() bool { // what a sentence says is a question or an end then
+		_, was := treesOf(d.Before(), d.Name)
+		_, is := treesOf(d.FS(), d.Name)
+		return is && !was
+	})
 	var shownBefore func(name, text string) string
 	if places != nil {
 		shownBefore = places.before
@@ -53,7 +58,6 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	becomesTree := becomes(d)
 	listed := map[string]bool{}
 	for _, l := range losses {
 		listed[l.From] = true
@@ -83,7 +87,7 @@ func Lost(d *Draft, others ...*Text) ([]skill.Loss, error) {
 			}
 			loss := skill.Loss{Code: skill.LossText, Field: "body", From: fmt.Sprintf("%s:%d", c.Path, s.line), Severity: diag.SeverityWarning,
 				Text: fmt.Sprintf("%s:%d: %s%s", c.Path, s.line, diag.Brief(diag.Printable(s.text), 200), why)}
-			if inRules(s.line) || (forbids(s.words) || halts(s.words) && !becomesTree) && !(c.Path == skill.FileName && guard(s.line)) {
+			if inRules(s.line) || (forbids(s.words) || halts(s.words) && !becomesTree()) && !(c.Path == skill.FileName && guard(s.line)) {
 				loss.Code, loss.Severity = skill.LossRule, diag.SeverityError
 			}
 			losses = append(losses, loss)
@@ -216,13 +220,6 @@ func uncommented(text string) string {
 		}
 		text = after
 	}
-}
-
-// becomes reports whether a draft makes a tree of prose: what a sentence says is then a question or an end.
-func becomes(d *Draft) bool {
-	_, was := treesOf(d.Before(), d.Name)
-	_, is := treesOf(d.FS(), d.Name)
-	return is && !was
 }
 
 // halts reports whether the words of a sentence say that the work waits for somebody, or ends.

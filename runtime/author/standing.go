@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/skl-project/skl/spec/pkgdoc"
 )
 
 // A frame is how a line is read: what is around it, and below what it stands.
@@ -73,8 +75,9 @@ func keepsPlace(was, now []ruleAt, file string) bool {
 	})
 }
 
+// closed are the tags of elements whose text is not shown, or not as what holds.
 var closed = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<(/?)(del|s|strike|template|script|style|noscript|details)\b[^<>]*(>?)`)
+	return regexp.MustCompile(`(?i)<(/?)(del|s|strike|template|script|style|noscript|details)\b`)
 })
 
 // framesOf are the frames of the lines of a text, from line 1.
@@ -111,14 +114,8 @@ type entry struct {
 
 func (w *framer) next(line string, inRules bool) frame {
 	text := strings.TrimSpace(line)
-	if w.fence != "" {
-		if strings.HasPrefix(text, w.fence) && strings.Trim(text, w.fence[:1]) == "" {
-			w.fence = ""
-		}
-		return w.frame("code")
-	}
-	if mark := fenceMark(text); mark != "" {
-		w.fence = mark
+	was := w.fence
+	if w.fence = pkgdoc.Fenced(text, was); w.fence != "" || was != "" {
 		return w.frame("code")
 	}
 	wrap := ""
@@ -213,17 +210,4 @@ func plain(text string) string {
 	var b strings.Builder
 	words(&b, text)
 	return strings.TrimSpace(b.String())
-}
-
-// fenceMark is the mark of a fence that a line opens.
-func fenceMark(text string) string {
-	for _, mark := range [...]string{"```", "~~~"} {
-		if strings.HasPrefix(text, mark) {
-			run := text[:len(text)-len(strings.TrimLeft(text, mark[:1]))]
-			if mark == "~~~" || !strings.Contains(text[len(run):], "`") {
-				return run
-			}
-		}
-	}
-	return ""
 }
