@@ -58,6 +58,9 @@ func veiled(name string, f trees.File) (n int) {
 		if fence = pkgdoc.Fenced(line, was); fence != "" || was != "" {
 			continue
 		}
+		if !strings.ContainsAny(line, "<[") && !strings.Contains(line, far) && !strings.ContainsAny(line, "\t\u00a0") {
+			continue
+		}
 		if strings.ContainsRune(line, '`') {
 			line = codeSpan().ReplaceAllString(line, "` `")
 		}
@@ -65,5 +68,8 @@ func veiled(name string, f trees.File) (n int) {
 	}
 	return n
 }
+
+// far is as many blanks as some text has in front of it that is far to the right.
+var far = strings.Repeat(" ", 60)
 
 var codeSpan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`]+`") })

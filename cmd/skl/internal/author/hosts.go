@@ -2,6 +2,7 @@ package author
 
 import (
 	"bytes"
+	"iter"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -21,16 +22,22 @@ var (
 		return regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,15}://([^\s/?#"'<>()\[\]{}|\\^` + "`" + `]+)`)
 	})
 
-	// A name with dots before a port or a path, behind a program that goes there, or behind a word that says so.
-	bareHost = sync.OnceValue(func() *regexp.Regexp {
-		const name = `((?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]{1,24})`
+	hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^` + named + `$`) })
+
+	// A name with dots behind a program that goes there, or behind a word that says so.
+	goesTo = sync.OnceValue(func() *regexp.Regexp {
 		const before = `(?:^|[^a-z0-9_./@:~+$-])`
 		const quote = "[`\"'(<]?"
-		return regexp.MustCompile(`(?im)` + before + name + `(?::[0-9]{2,5}\b|/)|` +
-			before + `(?:curl|wget|ping|ssh|telnet|nc|dig|nslookup)[ \t]+(?:[^ \t\n|;&]+[ \t]+){0,8}?` + quote + name + `(?:[^a-z0-9_/.-]|\.?$)|` +
-			before + `(?:fetch|download|visit|browse)[ \t]+(?:(?:to|from|the|page|site|file|it|at|off)[ \t]+){0,4}` + quote + name + `\b`)
+		return regexp.MustCompile(`(?im)` + before + `(?:curl|wget|ping|ssh|telnet|nc|dig|nslookup)[ \t]+(?:[^ \t\n|;&]+[ \t]+){0,8}?` + quote + `(` + named + `)(?:[^a-z0-9_/.-]|\.?$)|` +
+			before + `(?:fetch|download|visit|browse)[ \t]+(?:(?:to|from|the|page|site|file|it|at|off)[ \t]+){0,4}` + quote + `(` + named + `)\b`)
 	})
 )
+
+// going are the words of goesTo: a line without one need not be looked at.
+var going = [...]string{"curl", "wget", "ping", "ssh", "telnet", "nc", "dig", "nslookup", "fetch", "download", "visit", "browse"}
+
+// named is what the name of a machine is, with one dot at least.
+const named = `(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]{1,24}`
 
 // urls are the hosts of the addresses in a skill, those without a scheme as well.
 func urls(t trees.Tree) map[string]bool {
@@ -39,7 +46,18 @@ func urls(t trees.Tree) map[string]bool {
 		if f.Kind == bundle.Link {
 			continue
 		}
-		for _, m := range address().FindAllSubmatch(f.Data, -1) {
+		own := bytes.ReplaceAll(f.Data, []byte(check.CanonicalCompatibility), nil) // who agreed to skl knows where it is from
+		for line := range bytes.Lines(own) {
+			addHosts(out, line)
+		}
+	}
+	return out
+}
+
+// addHosts adds those that a line names.
+func addHosts(out map[string]bool, line []byte) {
+	if bytes.Contains(line, []byte("://")) {
+		for _, m := range address().FindAllSubmatch(line, -1) {
 			host := strings.ToLower(string(m[1]))
 			if i := strings.LastIndexByte(host, '@'); i >= 0 {
 				host = host[i+1:]
@@ -48,15 +66,54 @@ func urls(t trees.Tree) map[string]bool {
 				out[diag.Clip(diag.Printable(host), 255)] = true
 			}
 		}
-		own := bytes.ReplaceAll(f.Data, []byte(check.CanonicalCompatibility), nil) // who agreed to skl knows where it is from
-		for _, m := range bareHost().FindAllSubmatch(own, -1) {
-			host, said := strings.ToLower(string(m[1])+string(m[2])), strings.ToLower(string(m[3]))
-			if isHost(host) || isHost(said) && !slices.Contains(endsOfFiles, said[strings.LastIndexByte(said, '.')+1:]) {
-				out[host+said] = true
+	}
+	if bytes.IndexByte(line, '.') < 0 {
+		return
+	}
+	for name := range withPath(line) {
+		if host := strings.ToLower(name); hostName().MatchString(host) && isHost(host) {
+			out[host] = true
+		}
+	}
+	lower := strings.ReplaceAll(strings.ToLower(string(line)), "\t", " ")
+	if !slices.ContainsFunc(going[:], func(word string) bool { return strings.Contains(lower, word+" ") }) {
+		return
+	}
+	for _, m := range goesTo().FindAllSubmatch(line, -1) {
+		host, said := strings.ToLower(string(m[1])), strings.ToLower(string(m[2]))
+		if isHost(host) || isHost(said) && !slices.Contains(endsOfFiles, said[strings.LastIndexByte(said, '.')+1:]) {
+			out[host+said] = true
+		}
+	}
+}
+
+// withPath are the words with dots in a line that stand before a path or a port, and are no part of a path, address or name themselves.
+func withPath(line []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := 0; i < len(line); {
+			from := i
+			for i < len(line) && isNamed(line[i]) {
+				i++
+			}
+			if i == from {
+				i++
+				continue
+			}
+			word, rest := line[from:i], line[i:]
+			if from > 0 && bytes.IndexByte([]byte("_/@:~+$"), line[from-1]) >= 0 || bytes.IndexByte(word, '.') < 0 {
+				continue
+			}
+			port := rest[:len(rest)-len(bytes.TrimLeft(rest, ":0123456789"))]
+			if (bytes.HasPrefix(rest, []byte("/")) || len(port) >= 3 && len(port) <= 6) && !yield(string(word)) {
+				return
 			}
 		}
 	}
-	return out
+}
+
+// isNamed reports whether names of machines have a byte.
+func isNamed(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-'
 }
 
 // endsOfFiles are top-level domains by which more files are meant than machines.

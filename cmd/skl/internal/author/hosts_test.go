@@ -57,3 +57,15 @@ func TestVeiled(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkLooks reads a megabyte of prose for where it goes and for what it does not show.
+func BenchmarkLooks(b *testing.B) {
+	text := []byte(strings.Repeat("Read the file references/a.md of the user, see https://one.example/x, and write what was found.\n", 10<<10))
+	tree := trees.Tree{"SKILL.md": {Data: text}}
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if len(urls(tree)) != 1 || veiled("SKILL.md", tree["SKILL.md"]) != 0 {
+			b.Fatal("it goes elsewhere")
+		}
+	}
+}
