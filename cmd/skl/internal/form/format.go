@@ -27,13 +27,7 @@ type Formatted struct {
 }
 
 // Format lays out trees canonically, and touches nothing else. Nothing is written before all is read.
-func (l *Linter) Format(q FormatRequest) (done Formatted, err error) {
-	var wrote []string
-	defer func() {
-		if err != nil && len(wrote) > 0 {
-			l.Scope.Tell.Warn("laid out before that: %s", strings.Join(wrote, ", "))
-		}
-	}()
+func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 	dirs, err := l.dirs(q.Paths)
 	if err != nil {
 		return Formatted{}, err
@@ -65,11 +59,15 @@ func (l *Linter) Format(q FormatRequest) (done Formatted, err error) {
 			changes[dir] = append(changes[dir], change...)
 		}
 	}
+	var wrote []string
 	for _, dir := range dirs {
 		if len(changes[dir]) == 0 || q.Check || q.DryRun {
 			continue
 		}
 		if err := l.Scope.EditFolder(dir, changes[dir]); err != nil {
+			if len(wrote) > 0 {
+				l.Scope.Tell.Warn("laid out before that: %s", strings.Join(wrote, ", "))
+			}
 			return Formatted{}, err
 		}
 		wrote = append(wrote, l.Scope.Short(dir))
