@@ -24,6 +24,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already") // an insert met a row with the same key
 	ErrFull     = errors.New("no space left for the database")
+	// ErrUnavailable is the error of a database out of reach, or one that refuses for now. An update that ended so may have happened.
+	ErrUnavailable = errors.New("the database is not available")
 )
 
 // A Store runs transactions. Its methods may be called concurrently.

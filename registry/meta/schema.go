@@ -52,7 +52,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 			}
 		}
 		for _, statement := range d.Schema(v) {
-			if _, err := tx.exec(ctx, statement); err != nil {
+			if _, err := tx.exec(ctx, d.SQL(statement)); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 
 // migrations returns the statements that lead from each version of the schema to the next. One that
 // was released is never changed again.
-func migrations() []string { return []string{schema1, schema2, schema3, schema4} }
+func migrations() []string { return []string{schema1, schema2, schema3, schema4, schema5} }
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
 //
@@ -189,3 +189,6 @@ CREATE TABLE advisories (
 	id TEXT PRIMARY KEY, namespace TEXT NOT NULL, data TEXT NOT NULL
 )
 `
+
+// Only searches changed.
+const schema5 = ``

@@ -1,8 +1,10 @@
 package meta
 
-import "context"
-
-import "errors"
+import (
+	"context"
+	"errors"
+	"slices"
+)
 
 const skillColumns = `s.namespace, s.name, s.latest, s.description, s.license, s.keywords, s.signed, s.state, s.versions, s.downloads, s.updated`
 
@@ -51,15 +53,21 @@ func (tx *Tx) Search(ctx context.Context, s Search) (Matches, error) {
 	if err != nil {
 		return Matches{}, tx.d.Err(err)
 	}
-	m := Matches{Skills: make([]Skill, 0, len(hits.IDs)), Scores: make([]float64, 0, len(hits.IDs)), Total: hits.Total, Facets: hits.Facets, Relaxed: hits.Relaxed}
-	for i, id := range hits.IDs {
-		found, err := one(ctx, tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.id = $1`, id)
-		if err != nil {
-			return Matches{}, err
-		}
-		m.Skills, m.Scores = append(m.Skills, found), append(m.Scores, hits.Scores[i])
+	m := Matches{Skills: make([]Skill, len(hits.IDs)), Scores: hits.Scores, Total: hits.Total, Facets: hits.Facets, Relaxed: hits.Relaxed}
+	if len(hits.IDs) == 0 {
+		return m, nil
 	}
-	return m, nil
+	err = tx.each(ctx, func(r row) error {
+		var id, signed int64
+		var k Skill
+		if err := r.Scan(append([]any{&id}, k.columns(&signed)...)...); err != nil {
+			return err
+		}
+		k.Signed = signed != 0
+		m.Skills[slices.Index(hits.IDs, id)] = k
+		return nil
+	}, `SELECT s.id, `+skillColumns+` FROM `+tx.d.Among("$1")+` CROSS JOIN skills s WHERE s.id = j.value`, Array(hits.IDs))
+	return m, err
 }
 
 // refreshSkill makes the rows of skills and the search index say what the releases of a name say.

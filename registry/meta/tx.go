@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Tx is what can be asked and changed in a transaction. It must not be used after
@@ -42,6 +45,10 @@ type Dialect interface {
 	Unindex(ctx context.Context, q Querier, id int64) error
 	// Search finds what was indexed. It fills in default values of s itself.
 	Search(ctx context.Context, q Querier, s Search) (Hits, error)
+	// Among is a table j of numbers, "value", in the order of the JSON array that is the parameter.
+	Among(parameter string) string
+	// Copied is called when the rows of all other tables were copied: it makes what the dialect keeps beside them.
+	Copied(ctx context.Context, q Querier) error
 	// Err gives an error of the database the identity of ErrFull where it is that.
 	Err(err error) error
 }
@@ -62,7 +69,29 @@ type Hits struct {
 }
 
 // NewTx wraps q in a transaction that speaks dialect d. It is for implementations of [Store].
-func NewTx(q Querier, d Dialect) *Tx { return &Tx{q, d} }
+func NewTx(q Querier, d Dialect) *Tx { return &Tx{storable{q}, d} }
+
+// storable is a Querier for text as all databases take it: PostgreSQL knows no NUL, and only valid UTF-8. What is no such text is
+// replaced in a column by U+FFFD; the bytes of a skill are kept elsewhere, as they are.
+type storable struct{ Querier }
+
+func (p storable) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return p.Querier.ExecContext(ctx, query, clean(args)...)
+}
+
+func (p storable) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return p.Querier.QueryContext(ctx, query, clean(args)...)
+}
+
+func clean(args []any) []any {
+	for i, a := range args {
+		if text, is := a.(string); is && (strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text)) {
+			args = slices.Clone(args)
+			args[i] = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+		}
+	}
+	return args
+}
 
 const defaultLimit = 10_000
 
@@ -253,4 +282,16 @@ func cutRepo(repo string) (namespace, name string) {
 		return "", repo
 	}
 	return repo[:i], repo[i+1:]
+}
+
+// Array writes numbers as JSON, for [Dialect.Among].
+func Array(ids []int64) string {
+	list := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = strconv.AppendInt(list, id, 10)
+	}
+	return string(append(list, ']'))
 }

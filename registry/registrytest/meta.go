@@ -48,6 +48,11 @@ func Meta(t *testing.T, open func(t testing.TB, dir string) meta.Store) {
 		{"search shows nothing of other namespaces", testSearchNamespaces},
 		{"search takes any text", testSearchText},
 		{"search pages and sorts", testSearchPages},
+		{"search counts every skill", testSearchCounts},
+		{"search ranks many", testRankOfMany},
+		{"an exact name comes first", testExactNameFirst},
+		{"a search is relaxed", testRelaxed},
+		{"pages of a relaxed search", testRelaxedPages},
 		{"audit", testAudit},
 		{"log", testLog},
 		{"garbage links and blobs", testGarbage},
@@ -61,6 +66,7 @@ func Meta(t *testing.T, open func(t testing.TB, dir string) meta.Store) {
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, t.TempDir())) })
 	}
+	t.Run("search sees changes", func(t *testing.T) { testSearchSeesChanges(t, open) })
 	t.Run("it is there again", func(t *testing.T) { testReopen(t, open) })
 	t.Run("a closed store", func(t *testing.T) { testClosed(t, open(t, t.TempDir())) })
 	t.Run("backup and check", func(t *testing.T) { testBackup(t, open(t, t.TempDir())) })

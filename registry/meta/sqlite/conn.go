@@ -14,10 +14,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-var (
-	errClosed = errors.New("the database is closed")
-	errEnded  = errors.New("the transaction has ended")
-)
+var errEnded = errors.New("the transaction has ended")
 
 // A conn is one connection with the statements that it has prepared. There are about a hundred
 // different ones, as values are always parameters.

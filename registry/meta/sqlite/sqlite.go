@@ -34,6 +34,8 @@ import (
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/meta/batch"
+	"github.com/skl-project/skl/registry/meta/search"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -48,12 +50,11 @@ type store struct {
 	options Options
 	db      *sql.DB
 	free    chan *conn // readers that are not in use
-	jobs    chan *job
+	updates *batch.Writer
 	closing chan struct{} // closed by Close
 	once    sync.Once
-	done    sync.WaitGroup // the writer
-	writer  *conn          // belongs to the writer
-	cache   cache          // of searches
+	writer  *conn        // belongs to updates
+	cache   search.Cache // of searches
 	closed  error
 }
 
@@ -79,7 +80,7 @@ func Open(ctx context.Context, path string, o Options) (_ *store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{path: path, options: o, db: db, free: make(chan *conn, o.Readers), jobs: make(chan *job), closing: make(chan struct{})}
+	s := &store{path: path, options: o, db: db, free: make(chan *conn, o.Readers), closing: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			s.disconnect()
@@ -104,7 +105,7 @@ func Open(ctx context.Context, path string, o Options) (_ *store, err error) {
 		}
 		s.free <- c
 	}
-	s.done.Go(s.write)
+	s.updates = batch.New(writer{s.writer}, maxDelay)
 	return s, nil
 }
 
@@ -167,7 +168,7 @@ func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 	var c *conn
 	select {
 	case <-s.closing:
-		return errClosed
+		return batch.ErrClosed
 	default:
 	}
 	select {
@@ -178,7 +179,7 @@ func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.closing:
-			return errClosed
+			return batch.ErrClosed
 		}
 	}
 	defer func() { s.free <- c }()
@@ -279,7 +280,7 @@ func (s *store) Check(ctx context.Context) (err error) {
 func (s *store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
-		s.done.Wait()
+		s.updates.Close()
 		s.closed = s.disconnect()
 	})
 	return s.closed

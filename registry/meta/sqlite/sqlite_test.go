@@ -130,12 +130,12 @@ func TestOwnerOnly(t *testing.T) {
 func TestBackupIsAStore(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, filepath.Join(dir, "meta.db"), Options{})
-	newGenerator().fill(t, s, 50)
+	registrytest.NewGenerator().Fill(t, s, 50)
 	copied := filepath.Join(dir, "copy.db")
 	if err := s.Backup(t.Context(), copied); err != nil {
 		t.Fatal(err)
 	}
-	newGenerator().fill(t, openTest(t, filepath.Join(dir, "other.db"), Options{}), 10)
+	registrytest.NewGenerator().Fill(t, openTest(t, filepath.Join(dir, "other.db"), Options{}), 10)
 	c := openTest(t, copied, Options{})
 	total := 0
 	if err := errors.Join(c.Check(t.Context()), c.View(t.Context(), func(tx *meta.Tx) error {
@@ -160,7 +160,7 @@ func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "meta.db")
 	s := openTest(t, path, Options{})
-	newGenerator().fill(t, s, 200)
+	registrytest.NewGenerator().Fill(t, s, 200)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package search
 
 import (
 	"context"
@@ -27,12 +27,14 @@ const maxSought = 8 // words of a sentence that are looked for; each takes milli
 // seek returns the words of a question that say something, but for their skills.
 func seek(text string) []sought {
 	content := map[string]bool{}
-	for _, t := range rank.Ask(text).Content() {
-		content[t.Text] = true
+	words := Words(text)
+	for _, read := range []string{text, strings.Join(words, " ")} { // as it was written, and as it is indexed
+		for _, t := range rank.Ask(read).Content() {
+			content[t.Text] = true
+		}
 	}
 	var all []sought
-	for _, w := range split(text, math.MaxInt) {
-		w = strings.ToLower(w)
+	for _, w := range words {
 		var terms []string
 		rank.Terms([]byte(w), func(t []byte) { terms = append(terms, string(t)) })
 		if len(terms) == 0 || !content[terms[0]] || slices.ContainsFunc(all, func(o sought) bool { return o.term == terms[0] }) {
@@ -60,29 +62,39 @@ func common(word, stem string) string {
 	return word[:n]
 }
 
-// said are the columns of what a skill says of itself.
-const said = "{name keywords namespace description} : "
-
 // fill finds the skills that have words.
 func (s *state) fill(ctx context.Context, q meta.Querier, all []sought) error {
+	wanted := make([]Terms, len(all))
+	for i, w := range all {
+		wanted[i] = terms(All, w.prefix)
+	}
+	lists, err := s.read(ctx, q, wanted...)
+	if err != nil {
+		return err
+	}
+	wanted = wanted[:0]
 	for i := range all {
 		w := &all[i]
-		m := match([]string{w.prefix}, "")
-		var err error
-		if w.any, err = s.list(ctx, q, terms{"search", m}); err != nil {
-			return err
+		w.any, w.said, w.n = lists[i], lists[i], lists[i].count()
+		if !s.frequent(w.n) {
+			wanted = append(wanted, terms(Said, w.prefix))
 		}
-		w.n = w.any.count()
-		if w.n == 0 || int64(w.n)*often > s.last {
-			w.said = w.any
-		} else if w.said, err = s.list(ctx, q, terms{"search", said + m}); err != nil {
-			return err
+	}
+	if lists, err = s.read(ctx, q, wanted...); err != nil {
+		return err
+	}
+	for i := range all {
+		if w := &all[i]; !s.frequent(w.n) {
+			w.said, lists = lists[0], lists[1:]
 		}
 	}
 	return nil
 }
 
-// often is one of how many skills has a word that tells so little that it does not matter where it stands.
+// frequent reports whether a word that n skills have tells so little that it does not matter where it stands.
+func (s *state) frequent(n int) bool { return int64(n)*often > s.last }
+
+// often is one of how many skills has a frequent word.
 const often = 20
 
 // bodyShare is what a word in a body counts, relative to one outside of it.
@@ -105,9 +117,7 @@ func (s *state) some(ctx context.Context, q meta.Querier, f *filter, text string
 	}
 	found := s.none()
 	for _, w := range all {
-		for i, b := range w.any {
-			found[i] |= b
-		}
+		found.add(w.any)
 	}
 	pages, err := s.cells(ctx, q, found)
 	if err != nil {

@@ -1,11 +1,9 @@
-package sqlite
+package search
 
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/skl-project/skl/index/rank"
@@ -77,12 +75,12 @@ func squeeze(score float64) float64 { return max(score, 0) / (1 + max(score, 0))
 
 // exact returns the skills whose name is the text.
 func (o *order) exact(ctx context.Context) ([]int64, error) {
-	ids, err := idList(ctx, o, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(o.words, "-")))
+	ids, err := o.state.idList(ctx, o, `SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000`, strings.Join(o.words, "-"))
 	if err != nil {
 		return nil, err
 	}
 	if namespace, name, ok := strings.Cut(strings.TrimSpace(o.search.Text), "/"); ok {
-		one, err := idList(ctx, o, `SELECT id FROM skills WHERE namespace = $1 AND name = $2`, namespace, name)
+		one, err := o.state.idList(ctx, o, `SELECT id FROM skills WHERE namespace = $1 AND name = $2`, namespace, name)
 		if err != nil {
 			return nil, err
 		}
@@ -91,81 +89,47 @@ func (o *order) exact(ctx context.Context) ([]int64, error) {
 	return ids, nil
 }
 
-// choose adds to best up to maxRanked skills, with scores that cost little.
+// Weights by which skills are chosen: of each word in name or keywords, and of all words in what a skill says of itself.
+const (
+	namedWeight = 4
+	saidWeight  = 2
+)
+
+// choose adds to best up to maxRanked skills, with scores that cost little: only lists of ids are read.
 func (o *order) choose(ctx context.Context, best map[int64]float64) error {
-	add := func(some bits) {
-		for id := range some.backward() {
-			if len(best) == maxRanked {
-				return
-			}
-			if _, found := best[id]; !found { // an exact match keeps its bonus
-				best[id] = 0
-			}
+	chosen, weights := o.ids, []int32(nil)
+	if o.some != nil {
+		weights = o.some.weights
+	} else {
+		wanted := make([]Terms, 0, len(o.words)+1)
+		for _, w := range o.words {
+			wanted = append(wanted, terms(Named, w))
 		}
-	}
-	switch {
-	case o.some != nil:
-		for _, id := range heaviest(o.ids, o.some.weights, maxRanked) {
-			best[id] += float64(o.some.weights[id]) / 1000
+		// Of words that so many skills have, one in a text says little.
+		few := o.total <= maxRanked
+		if few {
+			wanted = append(wanted, terms(Said, o.words...))
 		}
-		return nil
-	case o.total <= maxRanked:
-		add(o.ids)
-		return o.bm25(ctx, `SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1`, match(o.words, ""), best)
-	}
-	// Of words that so many skills have, one in a text says little; and to rank takes
-	// ten times as long as to find.
-	for _, operator := range []string{"", " OR "} {
-		named, err := o.state.list(ctx, o, terms{"search_name", match(o.words, operator)})
+		lists, err := o.state.read(ctx, o, wanted...)
 		if err != nil {
 			return err
 		}
-		if add(o.ids.and(named)); len(o.words) == 1 || len(best) == maxRanked {
-			break
+		weights = make([]int32, len(o.ids)*64)
+		named := o.state.none()
+		for i := range o.words {
+			add(weights, lists[i], o.ids, namedWeight)
+			named.add(lists[i])
+		}
+		if few {
+			add(weights, lists[len(o.words)], o.ids, saidWeight)
+		} else {
+			chosen = o.ids.and(named)
 		}
 	}
-	return o.bm25(ctx, `SELECT rowid, bm25(search_name, 10, 5) FROM search_name WHERE search_name MATCH $1`, match(o.words, " OR "), best)
-}
-
-// bm25 adds the score that query gives, of the ids that are the keys of best.
-func (o *order) bm25(ctx context.Context, query, match string, best map[int64]float64) error {
-	if len(best) == 0 {
-		return nil
+	for _, id := range heaviest(chosen, weights, maxRanked) {
+		best[id] += float64(weights[id]) / 1000
 	}
-	first := int64(math.MaxInt64)
-	ids := make([]int64, 0, len(best))
-	for id := range best {
-		ids = append(ids, id)
-		first = min(first, id)
-	}
-	// The plus keeps the ids away from the full-text index, which would start anew for each of them; where to start is
-	// what it shall know.
-	rows, err := o.QueryContext(ctx, query+` AND rowid >= $2 AND +rowid IN (SELECT value FROM json_each($3))`, match, first, array(ids))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var s float64
-		if err := rows.Scan(&id, &s); err != nil {
-			return err
-		}
-		best[id] -= s // FTS5 gives the best the lowest number
-	}
-	return rows.Err()
-}
-
-// array writes numbers as JSON.
-func array(ids []int64) string {
-	list := []byte{'['}
-	for i, id := range ids {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = strconv.AppendInt(list, id, 10)
-	}
-	return string(append(list, ']'))
+	return nil
 }
 
 // score gives the skills of top the scores that all of skl ranks by.
@@ -173,12 +137,13 @@ func (o *order) score(ctx context.Context, top []int64, best map[int64]float64) 
 	scorer := weights().New(rank.Ask(o.search.Text), o.corpus())
 	// Skills that have all words differ by where they say them. A sentence is also about what skills say in
 	// their bodies, which takes longer to read than all the rest.
-	query := `SELECT s.id, s.namespace, s.name, s.keywords, s.description, '' FROM json_each($1) AS j CROSS JOIN skills AS s ON s.id = j.value`
+	among := o.state.db.Among("$1")
+	query := `SELECT s.id, s.namespace, s.name, s.keywords, s.description, '' FROM ` + among + ` CROSS JOIN skills AS s WHERE s.id = j.value`
 	if o.some != nil {
-		query = `SELECT s.id, s.namespace, s.name, s.keywords, s.description, coalesce(r.body, '') FROM json_each($1) AS j CROSS JOIN skills AS s ON s.id = j.value
-			LEFT JOIN releases AS r ON r.namespace = s.namespace AND r.name = s.name AND r.version = s.latest`
+		query = `SELECT s.id, s.namespace, s.name, s.keywords, s.description, coalesce(r.body, '') FROM ` + among + ` CROSS JOIN skills AS s
+			LEFT JOIN releases AS r ON r.namespace = s.namespace AND r.name = s.name AND r.version = s.latest WHERE s.id = j.value`
 	}
-	rows, err := o.QueryContext(ctx, query, array(top))
+	rows, err := o.QueryContext(ctx, query, meta.Array(top))
 	if err != nil {
 		return err
 	}
@@ -189,15 +154,28 @@ func (o *order) score(ctx context.Context, top []int64, best map[int64]float64) 
 		if err := rows.Scan(&id, &d.Owner, &d.Name, &d.Signature, &d.Doc, &d.Body); err != nil {
 			return err
 		}
-		// The scorer knows only whole words, and gives a prefix 0: then the score from before decides.
+		// The scorer knows only whole words, and gives a prefix 0: then the score from before decides, and how much of the
+		// name it is.
 		value := 1 + scorer.Score(d).Value
 		if best[id] >= exactBonus {
 			best[id] -= exactBonus
 			value += exactBonus
 		}
-		best[id] = value + best[id]*little
+		best[id] = value + (best[id]+o.closeness(d.Name)/100)*little
 	}
 	return rows.Err()
+}
+
+// closeness is the share of the words of a name that the words of the search begin.
+func (o *order) closeness(name string) float64 {
+	parts := Words(name)
+	n := 0
+	for _, p := range parts {
+		if slices.ContainsFunc(o.words, func(w string) bool { return strings.HasPrefix(p, w) }) {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(parts), 1))
 }
 
 // corpus says how frequent the words of the question are. Of skills that have them all that matters little, and would be slow to find out.

@@ -1,4 +1,4 @@
-package sqlite
+package search
 
 import (
 	"iter"
@@ -33,6 +33,13 @@ func (b bits) and(c bits) bits {
 		both[i] = b[i] & c[i]
 	}
 	return both
+}
+
+// add adds what is in c, which is of the same state.
+func (b bits) add(c bits) {
+	for i := range b {
+		b[i] |= c[i]
+	}
 }
 
 // next returns the lowest id in b that is at least id, or -1.

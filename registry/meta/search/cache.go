@@ -1,11 +1,9 @@
-package sqlite
+package search
 
 import (
 	"bytes"
 	"context"
 	"database/sql"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/skl-project/skl/registry/meta"
@@ -16,14 +14,13 @@ const (
 	oneIn    = 20      // lists are kept that hold at least one skill in 20; others are quickly read again
 	maxLists = 256     // and together at most
 	maxKept  = 4 << 20 // bytes
-	maxTerms = 256     // bytes of the text of such a list
+	maxTerms = 256     // bytes of the words of such a list
 	maxID    = 1 << 28 // skills beyond are not found
 )
 
-// A cache holds the state that the latest search saw, for the searches that see the same one. Its methods may be
-// called concurrently. A nil cache holds nothing: it is for transactions that write, as
-// the number of a state that was rolled back is used again.
-type cache struct {
+// A Cache holds the state that the latest search saw, for the searches that see the same one. Its methods may be
+// called concurrently. The zero Cache is empty.
+type Cache struct {
 	mu     sync.Mutex
 	latest *state
 }
@@ -31,19 +28,17 @@ type cache struct {
 // A state is the search index after a number of changes, and what searches have read of it. That number is in
 // the database, so a transaction finds the state that it sees itself, whichever process made it.
 type state struct {
+	db            Database
 	changes, last int64 // last is the highest id in use
 	mu            sync.Mutex
-	lists         map[terms]bits
+	lists         map[Terms]bits
 	pages         [][]byte // of all cells, by number; nil before a search needs them
 }
 
-// terms are an index and a query of it.
-type terms struct{ table, match string }
-
 // state returns the state that q sees.
-func (c *cache) state(ctx context.Context, q meta.Querier) (*state, error) {
-	s := &state{lists: map[terms]bits{}}
-	rows, err := q.QueryContext(ctx, `SELECT coalesce((SELECT cells FROM search_cells WHERE page = -1), 0), last FROM search_ids`)
+func (c *Cache) state(ctx context.Context, q meta.Querier, db Database) (*state, error) {
+	s := &state{db: db, lists: map[Terms]bits{}}
+	rows, err := q.QueryContext(ctx, `SELECT changes, last FROM search_ids`)
 	if err != nil {
 		return nil, err
 	}
@@ -71,77 +66,81 @@ func (c *cache) state(ctx context.Context, q meta.Querier) (*state, error) {
 	return s, nil
 }
 
-// changed counts a change of the index, in the row of search_cells that is no page.
+// changed counts a change of the index.
 func changed(ctx context.Context, q meta.Querier) error {
-	_, err := q.ExecContext(ctx, `INSERT INTO search_cells (page, cells) VALUES (-1, 1) ON CONFLICT (page) DO UPDATE SET cells = cells + 1`)
+	_, err := q.ExecContext(ctx, `UPDATE search_ids SET changes = changes + 1`)
 	return err
 }
 
 // find returns the ids of the skills that have all words. Words of kept lists are not asked for again.
 func (s *state) find(ctx context.Context, q meta.Querier, words []string) (bits, error) {
-	var kept bits
+	var found bits
 	var rest []string
 	for _, w := range words {
-		switch list := s.kept(terms{"search", match([]string{w}, "")}); {
+		switch list := s.kept(terms(All, w)); {
 		case list == nil:
 			rest = append(rest, w)
-		case kept == nil:
-			kept = list
+		case found == nil:
+			found = list
 		default:
-			kept = kept.and(list)
+			found = found.and(list)
 		}
 	}
 	if rest == nil {
-		return kept, nil
+		return found, nil
 	}
-	list, err := s.list(ctx, q, terms{"search", match(rest, "")})
-	if err != nil || kept == nil {
-		return list, err
+	lists, err := s.read(ctx, q, terms(All, rest...))
+	if err != nil || found == nil {
+		return lists[0], err
 	}
-	if list.count() == 0 && !slices.ContainsFunc(rest, isSurelyWord) {
-		// The index leaves out what it takes for no word, such as a lone accent; by itself that finds nothing.
-		return s.list(ctx, q, terms{"search", match(words, "")})
-	}
-	return kept.and(list), nil
+	return found.and(lists[0]), nil
 }
 
-// isSurelyWord reports whether the index takes w for a word.
-func isSurelyWord(w string) bool {
-	return strings.ContainsFunc(w, func(r rune) bool { return 'a' <= r|' ' && r|' ' <= 'z' || '0' <= r && r <= '9' })
-}
-
-func (s *state) kept(t terms) bits {
+func (s *state) kept(t Terms) bits {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lists[t]
 }
 
-// list returns the ids that match t, which must not be changed.
-func (s *state) list(ctx context.Context, q meta.Querier, t terms) (bits, error) {
-	if list := s.kept(t); list != nil {
-		return list, nil
-	}
-	list := s.none()
-	n := 0
-	err := eachID(ctx, q, `SELECT CAST(group_concat(rowid) AS BLOB) FROM `+t.table+` WHERE `+t.table+` MATCH $1`, func(id int64) {
-		list.set(id)
-		n++
-	}, t.match)
-	if err != nil {
-		return nil, err
-	}
-	if int64(n)*oneIn >= s.last && len(t.match) <= maxTerms {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for other := range s.lists { // any
-			if len(s.lists) < min(maxLists, maxKept/(8*len(list))) {
-				break
-			}
-			delete(s.lists, other)
+// read returns the ids that match each of wanted. They must not be changed.
+func (s *state) read(ctx context.Context, q meta.Querier, wanted ...Terms) ([]bits, error) {
+	lists := make([]bits, len(wanted))
+	var missing []Terms
+	var of []int // wanted
+	for i, t := range wanted {
+		if lists[i] = s.kept(t); lists[i] == nil {
+			missing, of = append(missing, t), append(of, i)
+			lists[i] = s.none()
 		}
-		s.lists[t] = list
 	}
-	return list, nil
+	if missing == nil {
+		return lists, nil
+	}
+	counts := make([]int64, len(missing))
+	if err := s.db.Lists(ctx, q, missing, func(list int, id int64) {
+		lists[of[list]].set(id)
+		counts[list]++
+	}); err != nil {
+		return lists, err
+	}
+	for i, t := range missing {
+		if counts[i]*oneIn >= s.last && len(t.Words) <= maxTerms {
+			s.keep(t, lists[of[i]])
+		}
+	}
+	return lists, nil
+}
+
+func (s *state) keep(t Terms, list bits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.lists { // any
+		if len(s.lists) < min(maxLists, maxKept/(8*len(list))) {
+			break
+		}
+		delete(s.lists, other)
+	}
+	s.lists[t] = list
 }
 
 // none returns an empty set for ids of s.

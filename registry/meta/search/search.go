@@ -1,11 +1,10 @@
-package sqlite
+package search
 
 import (
 	"context"
 	"database/sql"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/skl-project/skl/registry/meta"
 )
@@ -21,7 +20,8 @@ const (
 	sentenceMatches = 10 // that fewer skills have all words of it is chance
 )
 
-// Search implements [meta.Dialect].
+// Search implements [meta.Dialect] for db. A nil cache holds nothing: it is for transactions that write, as
+// the number of a state that was rolled back is used again.
 //
 // Skills match that have all words. If there are none, or the text is a sentence and there are less than ten, those match that have
 // the words which tell most: see [state.some]. Total and facets count all matches, and only matches.
@@ -29,14 +29,14 @@ const (
 // A skill whose name is the text comes first; the others follow as [order] sorts them. Of more than 1,000 matches, those
 // with a word in name or keywords are ranked by these, at most 1,000; the others come behind them,
 // newest first, with the score 0.
-func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
+func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.Search) (meta.Hits, error) {
 	if s.Limit <= 0 {
 		s.Limit = 20
 	}
 	s.Limit, s.Offset = min(s.Limit, maxLimit), max(s.Offset, 0)
 	count := newCounter()
 	h := meta.Hits{Facets: count.facets}
-	text := words(s.Text)
+	text := split(s.Text, maxWords)
 	if text == nil && strings.TrimSpace(s.Text) != "" {
 		return h, nil // no skill has a word without letters
 	}
@@ -45,7 +45,7 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 		return h, err
 	}
 
-	st, err := d.cache.state(ctx, q)
+	st, err := c.state(ctx, q, db)
 	if err != nil {
 		return meta.Hits{}, err
 	}
@@ -53,7 +53,7 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 	var list []int64 // in the order that s asks for
 	if text != nil {
 		found, err = st.find(ctx, q, text)
-	} else if list, err = ordered(ctx, q, s); err == nil {
+	} else if list, err = st.ordered(ctx, q, s); err == nil {
 		found = st.none()
 		for _, id := range list {
 			found.set(id)
@@ -92,7 +92,7 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 		o := order{Querier: q, state: st, search: s, words: text, ids: kept, total: h.Total, some: some}
 		list, scores, err = o.list(ctx)
 	default:
-		list, err = ordered(ctx, q, s)
+		list, err = st.ordered(ctx, q, s)
 	}
 	if err != nil {
 		return meta.Hits{}, err
@@ -106,37 +106,8 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 	return h, nil
 }
 
-// words returns the first words of a text.
-func words(text string) []string { return split(text, maxWords) }
-
-// split splits a text as the index splits the text of skills, into at most limit words.
-func split(text string, limit int) []string {
-	var all []string
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co) || r == unicode.ReplacementChar
-	}) {
-		if all = append(all, w); len(all) == limit {
-			break
-		}
-	}
-	return all
-}
-
-// match is an FTS5 query for the words, each as a prefix: all of them, or any with the operator " OR ".
-// A word is letters and digits; its quotes keep AND, OR, NOT and NEAR from being operators.
-func match(words []string, operator string) string {
-	var b strings.Builder
-	for i, w := range words {
-		if i > 0 {
-			b.WriteString(operator)
-		}
-		b.WriteString(`"` + w + `" * `)
-	}
-	return b.String()
-}
-
 // ordered returns the ids of all skills, or those of the namespace of s, in the order of s. It reads an index only.
-func ordered(ctx context.Context, q meta.Querier, s meta.Search) ([]int64, error) {
+func (st *state) ordered(ctx context.Context, q meta.Querier, s meta.Search) ([]int64, error) {
 	order := "name, namespace"
 	switch s.Sort {
 	case "updated":
@@ -145,21 +116,21 @@ func ordered(ctx context.Context, q meta.Querier, s meta.Search) ([]int64, error
 		order = "downloads DESC, id DESC"
 	}
 	if s.Namespace != "" {
-		return idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE namespace = $1 ORDER BY `+order+`)`, s.Namespace)
+		return st.idList(ctx, q, `SELECT id FROM skills WHERE namespace = $1 ORDER BY `+order, s.Namespace)
 	}
-	return idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills ORDER BY `+order+`)`)
+	return st.idList(ctx, q, `SELECT id FROM skills ORDER BY `+order)
 }
 
-// idList reads the answer to a query for one text of numbers.
-func idList(ctx context.Context, q meta.Querier, query string, args ...any) ([]int64, error) {
+// idList returns the ids that a query answers, in its order.
+func (st *state) idList(ctx context.Context, q meta.Querier, query string, args ...any) ([]int64, error) {
 	var ids []int64
-	err := eachID(ctx, q, query, func(id int64) { ids = append(ids, id) }, args...)
+	err := EachID(ctx, q, st.db.IDs(query), func(id int64) { ids = append(ids, id) }, args...)
 	return ids, err
 }
 
-// eachID calls visit for each number in the text that answers a query: that is many times as fast as a row for each.
-// The text is best a blob, as the driver copies that once.
-func eachID(ctx context.Context, q meta.Querier, query string, visit func(id int64), args ...any) error {
+// EachID calls visit for each number in the text that answers a query of [Database.IDs]: that is many times as fast as a row for each.
+// An answer of no text is none.
+func EachID(ctx context.Context, q meta.Querier, query string, visit func(id int64), args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -170,16 +141,21 @@ func eachID(ctx context.Context, q meta.Querier, query string, visit func(id int
 		if err := rows.Scan(&raw); err != nil {
 			return err
 		}
-		var n int64
-		for i, c := range raw {
-			if c != ',' {
-				n = n*10 + int64(c-'0')
-			}
-			if c == ',' || i == len(raw)-1 {
-				visit(n)
-				n = 0
-			}
-		}
+		EachNumber(raw, visit)
 	}
 	return rows.Err()
+}
+
+// EachNumber calls visit for each number of a text of numbers and commas.
+func EachNumber(raw []byte, visit func(id int64)) {
+	var n int64
+	for i, c := range raw {
+		if c != ',' {
+			n = n*10 + int64(c-'0')
+		}
+		if c == ',' || i == len(raw)-1 {
+			visit(n)
+			n = 0
+		}
+	}
 }

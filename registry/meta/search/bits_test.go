@@ -1,4 +1,4 @@
-package sqlite
+package search
 
 import (
 	"math/rand/v2"
