@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/skl-project/skl/registry/meta"
+)
+
+var errEnded = errors.New("the transaction has ended")
+
+// A session is a transaction for the time in which it may be used; then c is nil.
+//
+// A caller's context is asked before each statement and not during one: the driver ends an interrupted statement with its
+// connection, and with that the updates of others in the same commit.
+type session struct{ c meta.Querier }
+
+// ExecContext implements [meta.Querier].
+func (s *session) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	return s.c.ExecContext(ctx, query, args...)
+}
+
+// QueryContext implements [meta.Querier].
+func (s *session) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	// Rows are read after this returns, so their time is the server's.
+	return s.c.QueryContext(context.Background(), query, args...)
+}
+
+func (s *session) usable(ctx context.Context) error {
+	if s.c == nil {
+		return errEnded
+	}
+	return ctx.Err()
+}
+
+// Err implements [meta.Dialect].
+func (dialect) Err(err error) error {
+	if err == nil || errors.Is(err, meta.ErrFull) || errors.Is(err, meta.ErrUnavailable) {
+		return err
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch {
+		case e.Code == "53100": // disk_full
+			return fmt.Errorf("%w: %w", meta.ErrFull, err)
+		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57"), // connections, resources, shutdown, timeouts
+			e.Code == "55P03", e.Code == "25P03", e.Code == "25006", e.Code == "40001": // lock_timeout, idle, a standby, a snapshot that a standby lost
+			return fmt.Errorf("%w: %w", meta.ErrUnavailable, err)
+		}
+		return err
+	}
+	var network net.Error
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || pgconn.Timeout(err) {
+		return fmt.Errorf("%w: %w", meta.ErrUnavailable, err)
+	}
+	return err
+}
+
+// diagnose says which database an error is about.
+func (s *store) diagnose(err error) error {
+	if err = (dialect{}).Err(err); errors.Is(err, meta.ErrUnavailable) {
+		return fmt.Errorf("%s: %w", s.address, err)
+	}
+	return err
+}

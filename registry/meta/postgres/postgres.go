@@ -1,0 +1,140 @@
+// Package postgres keeps a registry's metadata in PostgreSQL, for registries that run as several replicas.
+//
+//   - An acknowledged Update is durable as the server's synchronous_commit makes it.
+//   - Updates of all replicas are one after the other, under an advisory lock of the schema. Those of a replica that wait share one
+//     commit, so no more replicas wait for the lock than there are.
+//   - A View is a transaction in REPEATABLE READ, which does not write.
+//   - A replica that stops within an update loses it after idleTime, so that the others go on.
+//   - A server that cannot be reached, that refuses, or that does not answer in time is [meta.ErrUnavailable].
+//
+// Text compares by bytes, as it does in SQLite.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/meta/batch"
+	"github.com/skl-project/skl/registry/meta/search"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Times after which something is given up.
+const (
+	idleTime      = 3 * time.Second  // between two statements of an update
+	lockTime      = 10 * time.Second // waiting for other replicas
+	statementTime = 20 * time.Second // one statement, on the server
+	answerTime    = 25 * time.Second // one statement, here: when the server is out of reach
+	connectTime   = 5 * time.Second
+)
+
+// Options of a store. The zero value is right for a server.
+type Options struct {
+	Readers int  // connections for View at one time; 0 means twice the processors, 4 to 16
+	Pooler  bool // the address is that of a pooler, which gives each transaction any connection: nothing is kept in one
+}
+
+type store struct {
+	address string // without password
+	readers *sql.DB
+	writers *sql.DB // one connection
+	updates *batch.Writer
+	closing chan struct{} // closed by Close
+	once    sync.Once
+	cache   search.Cache
+	closed  error
+}
+
+// Open opens the store in the schema that address names, the first of its search path, and brings that up to date. The address is
+// one that libpq reads, "postgres://user:password@host/database?…"; environment variables such as PGPASSWORD and
+// PGSSLROOTCERT are heeded. A newer schema is refused with code newer_database.
+func Open(ctx context.Context, address string, o Options) (*store, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "config_invalid", "the address of the database is none: %w", err).
+			Hint("it looks like postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full")
+	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
+	config.DialFunc = (&net.Dialer{Timeout: connectTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}).DialContext
+	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "skl")
+	if o.Pooler {
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	if o.Readers <= 0 {
+		o.Readers = min(max(2*runtime.GOMAXPROCS(0), 4), 16)
+	}
+	s := &store{address: fmt.Sprintf("%s/%s", net.JoinHostPort(config.Host, fmt.Sprint(config.Port)), config.Database),
+		readers: stdlib.OpenDB(*config), writers: stdlib.OpenDB(*config), closing: make(chan struct{})}
+	s.readers.SetMaxOpenConns(o.Readers)
+	s.readers.SetMaxIdleConns(o.Readers)
+	s.writers.SetMaxOpenConns(1)
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(s.diagnose(err), s.disconnect())
+	}
+	s.updates = batch.New(&writer{db: s.writers}, maxDelay)
+	return s, nil
+}
+
+func (s *store) migrate(ctx context.Context) error {
+	w := &writer{db: s.writers}
+	if err := w.Begin(); err != nil {
+		return err
+	}
+	if err := meta.Migrate(ctx, &session{c: w.c}, dialect{}); err != nil {
+		return errors.Join(err, w.Rollback())
+	}
+	return w.Commit()
+}
+
+// View implements [meta.Store]. A View within a View takes one more of the readers.
+func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
+	select {
+	case <-s.closing:
+		return batch.ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c, err := s.readers.Conn(ctx)
+	if err != nil {
+		return s.diagnose(err)
+	}
+	defer c.Close() // gives it back, or closes what does not work any more
+	t, err := c.BeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return s.diagnose(err)
+	}
+	session := &session{c: t}
+	defer func() {
+		// Also when fn panics. There is nothing to commit.
+		session.c = nil
+		if e := t.Commit(); err == nil && e != nil {
+			err = s.diagnose(e)
+		}
+	}()
+	return s.diagnose(fn(meta.NewTx(session, dialect{&s.cache})))
+}
+
+// Close waits for updates and views that run, and closes the connections. Later calls do nothing.
+func (s *store) Close() error {
+	s.once.Do(func() {
+		close(s.closing)
+		s.updates.Close()
+		s.closed = s.disconnect()
+	})
+	return s.closed
+}
+
+func (s *store) disconnect() error { return errors.Join(s.readers.Close(), s.writers.Close()) }

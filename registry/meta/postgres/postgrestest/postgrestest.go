@@ -1,0 +1,206 @@
+// Package postgrestest starts a PostgreSQL server for tests: one for the process, on a free port of 127.0.0.1, with a directory of
+// its own. It stops when the process ends, however that is. The environment variable SKL_TEST_POSTGRES names another, with
+// a question mark in its address.
+package postgrestest
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+)
+
+// errMissing says that PostgreSQL is not installed.
+var errMissing = errors.New("PostgreSQL is not installed: there is no initdb in the PATH or below /usr/lib/postgresql")
+
+// variable names a server that is there already.
+const variable = "SKL_TEST_POSTGRES"
+
+var shared struct {
+	once sync.Once
+	url  string
+	err  error
+}
+
+// URL returns the address of an empty schema, which is dropped at the end of the test. Without PostgreSQL the test is
+// skipped; with SKL_TEST_REQUIRE=all it fails.
+func URL(t testing.TB) string {
+	t.Helper()
+	shared.once.Do(func() {
+		if shared.url = os.Getenv(variable); shared.url == "" {
+			shared.url, shared.err = Start("-c", "fsync=off")
+			os.Setenv(variable, shared.url) // for the processes that tests start
+		}
+	})
+	if errors.Is(shared.err, errMissing) {
+		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
+			t.Fatalf("%v, and SKL_TEST_REQUIRE=all wants no test skipped", shared.err)
+		}
+		t.Skip("skipped: " + shared.err.Error())
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	schema := "test_" + strings.ToLower(rand.Text()[:12])
+	run(t, "CREATE SCHEMA "+schema)
+	t.Cleanup(func() { run(t, "DROP SCHEMA "+schema+" CASCADE") })
+	return shared.url + "&search_path=" + schema
+}
+
+// run executes a statement on the shared server.
+func run(t testing.TB, statement string) {
+	t.Helper()
+	db, err := sql.Open("pgx", shared.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the test's own is over in a cleanup
+	defer cancel()
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		t.Errorf("%s: %v", statement, err)
+	}
+}
+
+// Start starts a server with further arguments, and returns the address of its database.
+func Start(args ...string) (string, error) {
+	bin, err := programs()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "skl-postgres-")
+	if err != nil {
+		return "", err
+	}
+	password := rand.Text()
+	if err := prepare(bin, dir, password); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	var failed []error
+	for range 3 { // the port may be taken by somebody else meanwhile
+		port, err := freePort()
+		if err != nil {
+			return "", err
+		}
+		u := url.URL{Scheme: "postgres", User: url.UserPassword("skl", password), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/postgres", RawQuery: "sslmode=disable"}
+		if err = serve(bin, dir, port, u.String(), args); err == nil {
+			return u.String(), nil
+		}
+		failed = append(failed, err)
+	}
+	return "", errors.Join(append(failed, os.RemoveAll(dir))...)
+}
+
+// programs returns the directory with PostgreSQL's programs.
+func programs() (string, error) {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	all, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil || len(all) == 0 {
+		return "", errMissing
+	}
+	return filepath.Dir(slices.MaxFunc(all, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })), nil
+}
+
+// prepare makes the data of a server in dir. PostgreSQL does not run as root.
+func prepare(bin, dir, password string) error {
+	if err := give(dir); err != nil {
+		return err
+	}
+	secret := filepath.Join(dir, "password")
+	if err := os.WriteFile(secret, []byte(password), 0o600); err != nil {
+		return err
+	}
+	if err := give(secret); err != nil {
+		return err
+	}
+	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "skl", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8", "--locale", "C.UTF-8", "--no-sync")
+	cmd.Dir = dir
+	as(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return nil
+}
+
+// pipes keep what waits for this process to end waiting. What nobody refers to would be closed.
+var pipes []io.Closer
+
+// serve starts the server, and a shell that waits for this process to end and then stops it.
+func serve(bin, dir string, port int, address string, args []string) error {
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"}, args...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	as(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if err := answers(address, ended); err != nil {
+		cmd.Process.Kill()
+		text, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("PostgreSQL does not start: %w: %s", err, text)
+	}
+	keeper := exec.Command("sh", "-c", `trap "" INT TERM HUP; read -r line; kill -QUIT "$1"; while kill -0 "$1"; do sleep 0.1; done; rm -rf "$2"`, "sh", strconv.Itoa(cmd.Process.Pid), dir)
+	pipe, err := keeper.StdinPipe() // it ends with this process
+	if err == nil {
+		err = keeper.Start()
+	}
+	pipes = append(pipes, pipe)
+	return err
+}
+
+// answers waits until the server at an address answers.
+func answers(address string, ended <-chan error) error {
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for tick := time.Tick(50 * time.Millisecond); ; {
+		if err = db.PingContext(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-tick:
+		case e := <-ended:
+			return errors.Join(err, e)
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/skl-project/skl/registry/meta"
+)
+
+// maxDelay is how long an update waits for others to share its commit with.
+const maxDelay = 40 * time.Millisecond
+
+// Update implements [meta.Store]. An Update within an Update waits for itself forever.
+func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
+	return s.diagnose(s.updates.Update(ctx, fn))
+}
+
+// A writer is the connection that writes. It implements [batch.Database].
+type writer struct {
+	db *sql.DB
+	c  *sql.Conn // nil outside of a transaction
+}
+
+// Begin begins a transaction, which waits for those of other replicas. READ COMMITTED is right under the lock, and only that: a
+// transaction with one snapshot would have taken it before it waited.
+func (w *writer) Begin() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	if w.c, err = w.db.Conn(ctx); err != nil {
+		return err
+	}
+	if err := w.run(fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+		SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = %d;
+		SELECT pg_advisory_xact_lock(hashtextextended('skl ' || current_schema(), 0))`, idleTime.Milliseconds(), lockTime.Milliseconds(), statementTime.Milliseconds())); err != nil {
+		w.Rollback()
+		return err
+	}
+	return nil
+}
+
+func (w *writer) Commit() error {
+	err := w.run("COMMIT")
+	if err == nil {
+		w.give()
+	}
+	return err
+}
+
+func (w *writer) Rollback() error {
+	if w.c == nil {
+		return nil
+	}
+	defer w.give()
+	return w.run("ROLLBACK")
+}
+
+// give gives the connection back; what does not work any more is closed.
+func (w *writer) give() {
+	w.c.Close()
+	w.c = nil
+}
+
+func (w *writer) Savepoint() (*meta.Tx, func(), error) {
+	session := &session{c: w.c}
+	return meta.NewTx(session, dialect{}), func() { session.c = nil }, w.run("SAVEPOINT job")
+}
+
+func (w *writer) Release(keep bool) error {
+	if keep {
+		return w.run("RELEASE job")
+	}
+	return w.run("ROLLBACK TO job; RELEASE job")
+}
+
+func (*writer) Err(err error) error { return dialect{}.Err(err) }
+
+// run sends statements without parameters, in one go.
+func (w *writer) run(statements string) error {
+	return w.c.Raw(func(c any) error {
+		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+		defer cancel()
+		conn := c.(*stdlib.Conn).Conn().PgConn()
+		err := conn.Exec(ctx, statements).Close()
+		if conn.IsClosed() {
+			return errors.Join(driver.ErrBadConn, err)
+		}
+		return err
+	})
+}
