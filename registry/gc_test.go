@@ -13,7 +13,7 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/meta"
-	"github.com/skl-project/skl/registry/meta/sqlite"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/oci"
 )
@@ -183,7 +183,7 @@ func TestBackupBesideTheServer(t *testing.T) {
 		}
 	}
 	all := f.blobs()
-	db, err := sqlite.Open(ctx, filepath.Join(f.dir, "meta.db"), sqlite.Options{})
+	db, err := metatest.Open(ctx, f.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

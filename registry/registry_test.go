@@ -22,7 +22,7 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/meta"
-	"github.com/skl-project/skl/registry/meta/sqlite"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
@@ -54,9 +54,9 @@ func caller(account, namespace string, role auth.Role) registry.Caller {
 
 func open(t testing.TB, policy meta.Policy) *fixture {
 	t.Helper()
-	dir := t.TempDir()
+	dir := metatest.Dir(t)
 	ctx := t.Context()
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{})
+	db, err := metatest.Open(ctx, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,6 @@ var outsideScopes = map[string]string{
 	"internal/ship/key.go writeNew":                  "a file that the user names on the command line",
 	"internal/admin/signer.go signer":                "a file that the user names on the command line",
 	"internal/ship/shipper.go statement":             "a file that the user names on the command line",
-	"internal/admin/admin.go hasData":                "the data of a registry, which its administrator names",
 	"internal/admin/data.go Backup":                  "the data of a registry, which its administrator names",
 	"internal/admin/doctor.go data":                  "the data of a registry, which its administrator names",
 	"internal/admin/init.go placeFile":               "the data of a registry, which its administrator names",

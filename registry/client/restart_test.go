@@ -10,6 +10,7 @@ import (
 
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/testdata/long"
@@ -33,7 +34,7 @@ type phoenix struct {
 }
 
 func newPhoenix(t *testing.T) *phoenix {
-	p := &phoenix{t: t, address: "127.0.0.1:0", data: t.TempDir(), left: -1, done: make(chan struct{})}
+	p := &phoenix{t: t, address: "127.0.0.1:0", data: metatest.Dir(t), left: -1, done: make(chan struct{})}
 	close(p.done)
 	p.rise()
 	p.token = p.reg.AdminToken

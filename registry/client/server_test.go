@@ -17,6 +17,7 @@ import (
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
@@ -38,7 +39,7 @@ func open(t testing.TB) *shop {
 		t.Fatal(err)
 	}
 	url := "http://" + ln.Addr().String()
-	reg, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), URL: url, Limits: server.Limits{Read: -1, Write: -1, Download: -1, Failures: -1}})
+	reg, err := server.Open(t.Context(), server.Config{Data: metatest.Dir(t), URL: url, Limits: server.Limits{Read: -1, Write: -1, Download: -1, Failures: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -20,8 +21,12 @@ import (
 // seen during the backup.
 func TestBackupUnderLoad(t *testing.T) {
 	long.Slow(t)
-	data, backup, restored := t.TempDir(), t.TempDir(), t.TempDir()
-	srv, admin := open(t, setup{Data: data, Every: 50 * time.Millisecond, Grace: time.Second})
+	data, backup, restored := metatest.Dir(t), t.TempDir(), t.TempDir()
+	grace := time.Second
+	if metatest.Postgres() {
+		grace = 5 * time.Second // longer than a publish takes beside gc
+	}
+	srv, admin := open(t, setup{Data: data, Every: 50 * time.Millisecond, Grace: grace})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -162,7 +163,7 @@ func healthy(t *testing.T, publisher, reader *client, r *release, round string) 
 // slow others, and are cut off.
 func TestSlowClients(t *testing.T) {
 	long.Only(t) // it waits for the time limit of headers; that of registry/server is its sample
-	p := launch(t, setup{Data: t.TempDir()})
+	p := launch(t, setup{Data: metatest.Dir(t)})
 	admin := newClient(p.URL, p.Admin)
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
 	r := newRelease("pdf", "1.0.0", 5000)

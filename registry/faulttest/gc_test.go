@@ -14,6 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -63,7 +64,7 @@ func (p *pool) pick() (im *image, done func()) {
 func TestGCUnderLoad(t *testing.T) {
 	long.Slow(t)
 	seconds := fromEnv(t, "SKL_FAULT_SECONDS", long.Of(1, 3, 15))
-	data := t.TempDir()
+	data := metatest.Dir(t)
 	srv, admin := open(t, setup{Data: data, Every: 100 * time.Millisecond, Grace: grace})
 	admin.must(t, 201, "POST", "/api/v1/namespaces", asJSON(wire.NewNamespace{Name: "acme", Policy: wire.Policy{AcceptAny: true}}), "Content-Type", wire.MediaJSON)
 	p := &pool{latest: map[string]*image{}, common: [][]byte{noise(500), noise(70 << 10), noise(1200 << 10)}, rand: long.Rand(t, 1)}

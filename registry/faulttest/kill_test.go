@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/testdata/long"
 )
@@ -64,7 +65,7 @@ func TestKill(t *testing.T) {
 	long.Slow(t)
 	kills := fromEnv(t, "SKL_FAULT_KILLS", long.Of(2, 10, 200))
 	began := time.Now()
-	s := setup{Data: t.TempDir(), Fsck: true, Grace: 5 * time.Second}
+	s := setup{Data: metatest.Dir(t), Fsck: true, Grace: 5 * time.Second}
 	p := launch(t, s)
 	admin := newClient(p.URL, p.Admin)
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})

@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"bytes"
-	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -66,8 +66,9 @@ func TestReadyFullDisk(t *testing.T) {
 
 // A database that is damaged behind the registry's back is said by readyz, though what is asked often can still be read.
 func TestReadyDamagedDatabase(t *testing.T) {
+	metatest.OnlyFile(t)
 	long.Slow(t)
-	data := t.TempDir()
+	data := metatest.Dir(t)
 	p := launch(t, setup{Data: data})
 	admin := newClient(p.URL, p.Admin)
 	publisher, _ := admin.namespace(t, wire.NewNamespace{Name: "acme"})
@@ -103,7 +104,7 @@ func TestReadyDamagedDatabase(t *testing.T) {
 // A log that lost its last entries is said by readyz, also if the registry was restarted meanwhile; so is one that was changed.
 func TestReadyCutLog(t *testing.T) {
 	long.Slow(t)
-	data := t.TempDir()
+	data := metatest.Dir(t)
 	p := launch(t, setup{Data: data})
 	admin := newClient(p.URL, p.Admin)
 	publisher, _ := admin.namespace(t, wire.NewNamespace{Name: "acme"})
@@ -117,11 +118,7 @@ func TestReadyCutLog(t *testing.T) {
 	p.stop()
 	change := func(statements ...string) {
 		t.Helper()
-		db, err := sql.Open("sqlite", filepath.Join(data, "meta.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
+		db := metatest.SQL(t, data)
 		for _, s := range statements {
 			if _, err := db.Exec(s); err != nil {
 				t.Fatal(err)
@@ -137,6 +134,13 @@ func TestReadyCutLog(t *testing.T) {
 	p = launch(t, setup{Data: data})
 	admin = newClient(p.URL, admin.token)
 	admin.readyz(t, 200, "ok")
-	change("UPDATE log_records SET record = replace(record, '1.0.0', '6.6.6') WHERE id = 0")
+	db := metatest.SQL(t, data)
+	var record []byte
+	if err := db.QueryRow("SELECT record FROM log_records WHERE id = 0").Scan(&record); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("UPDATE log_records SET record = $1 WHERE id = 0", bytes.ReplaceAll(record, []byte("1.0.0"), []byte("6.6.6"))); err != nil {
+		t.Fatal(err)
+	}
 	admin.readyz(t, 503, "log: entry 0 of the log ")
 }

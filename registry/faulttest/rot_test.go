@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -48,7 +49,7 @@ func flip(t *testing.T, path string, offset int64) {
 // content heals it.
 func TestRot(t *testing.T) {
 	long.Slow(t)
-	data := t.TempDir()
+	data := metatest.Dir(t)
 	srv, admin := open(t, setup{Data: data})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme", Public: true})
 	for _, tt := range []struct {
@@ -131,7 +132,7 @@ func TestRot(t *testing.T) {
 // TestCutWhileServing: nobody takes the part of a file that is cut short while it is served for the whole.
 func TestCutWhileServing(t *testing.T) {
 	long.Slow(t)
-	data := t.TempDir()
+	data := metatest.Dir(t)
 	_, admin := open(t, setup{Data: data})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
 	r := newRelease("large", "1.0.0", 6<<20)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/oci"
@@ -29,7 +30,7 @@ import (
 func open(t testing.TB, s setup) (*server.Server, *client) {
 	t.Helper()
 	if s.Data == "" {
-		s.Data = t.TempDir()
+		s.Data = metatest.Dir(t)
 	}
 	srv, err := server.Open(t.Context(), s.config())
 	if err != nil {

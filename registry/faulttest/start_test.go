@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestStartAndMemory: a registry of 1,000 releases listens within 200 ms, which a sample does not decide, and holds at most 40 MiB idle.
 func TestStartAndMemory(t *testing.T) {
 	long.Slow(t)
-	s := setup{Data: t.TempDir()}
+	s := setup{Data: metatest.Dir(t)}
 	p := launch(t, s)
 	admin := newClient(p.URL, p.Admin)
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})

@@ -3,31 +3,25 @@ package faulttest
 import (
 	"bufio"
 	"bytes"
-	"database/sql"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/opencontainers/go-digest"
-	_ "modernc.org/sqlite"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 )
 
 // rows counts the rows of all tables, of those alone that uploads write to.
 func rows(t testing.TB, data string) map[string]int64 {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(data, "meta.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := metatest.SQL(t, data)
 	counts := map[string]int64{}
 	for _, table := range []string{"blobs", "links", "uploads", "manifests", "edges", "tags", "releases", "skills", "settings", "log_records", "events"} {
 		var n int64
@@ -77,7 +71,7 @@ func (c *client) cut(t *testing.T, method, path string, body []byte, announced i
 
 // TestNothingIsLeftBehind does everything wrong that can be done with an upload.
 func TestNothingIsLeftBehind(t *testing.T) {
-	data := t.TempDir()
+	data := metatest.Dir(t)
 	srv, admin := open(t, setup{Data: data})
 	publisher, _ := admin.namespace(t, wire.NewNamespace{Name: "acme"})
 	first := newRelease("pdf", "1.0.0", 100)

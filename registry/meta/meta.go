@@ -38,6 +38,8 @@ type Store interface {
 	Update(ctx context.Context, fn func(*Tx) error) error
 	// Backup writes a consistent copy to the file dst, which must not exist, while others read and write.
 	Backup(ctx context.Context, dst string) error
+	// Size is how many bytes the database takes, with its indexes and logs of its own.
+	Size(ctx context.Context) (int64, error)
 	// Check examines the database's own structure, page by page.
 	Check(ctx context.Context) error
 	Close() error

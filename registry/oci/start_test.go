@@ -20,7 +20,7 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/meta"
-	"github.com/skl-project/skl/registry/meta/sqlite"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/oci"
 	"github.com/skl-project/skl/registry/tlog"
 )
@@ -31,7 +31,7 @@ func open(ctx context.Context, dir string) (*registry.Registry, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{})
+	store, err := metatest.Open(ctx, dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,7 +44,7 @@ func open(ctx context.Context, dir string) (*registry.Registry, func(), error) {
 
 func newRegistry(t testing.TB) *registry.Registry {
 	t.Helper()
-	g, closeStores, err := open(t.Context(), t.TempDir())
+	g, closeStores, err := open(t.Context(), metatest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/skl-project/skl/registry"
 	blobfs "github.com/skl-project/skl/registry/blob/fs"
-	"github.com/skl-project/skl/registry/meta/sqlite"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -18,7 +18,7 @@ import (
 // that holds no registry is an error of class Misuse and code no_registry_data.
 func Attach(ctx context.Context, data string) (*Server, error) {
 	s := &Server{cfg: Config{Data: data}, logger: slog.New(slog.DiscardHandler), unlock: func() {}}
-	if info, err := os.Stat(s.path("meta.db")); err != nil || !info.Mode().IsRegular() {
+	if !HasData(data) {
 		return nil, diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", data)
 	}
 	text, err := os.ReadFile(filepath.Join(s.path("keys"), "log.key"))
@@ -32,11 +32,16 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: 2})
+	elsewhere, err := s.connect(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	g.Meta = db
+	if g.Meta, err = s.openMeta(ctx, elsewhere, 2); err != nil {
+		if elsewhere != nil {
+			err = errors.Join(err, elsewhere.Close())
+		}
+		return nil, err
+	}
 	s.Registry = g
 	return s, nil
 }

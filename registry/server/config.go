@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -33,6 +34,8 @@ type Config struct {
 	Addr     string   `toml:"addr"` // to listen on; "" is DefaultAddr
 	Data     string   `toml:"data"` // directory of everything that is kept
 	Reserved []string `toml:"reserved"`
+
+	DB DB `toml:"db"`
 
 	TLS struct {
 		Cert  string `toml:"cert"`  // PEM file, with the chain
@@ -79,6 +82,35 @@ type Config struct {
 		Every Duration `toml:"every"` // 0 means 1 h
 		Grace Duration `toml:"grace"` // what is younger is never removed; 0 means 24 h
 	} `toml:"gc"`
+}
+
+// A DB says where the metadata is: in a PostgreSQL database, or by default in a file of the data directory.
+type DB struct {
+	URL         string `toml:"url"`         // postgres://user:password@host/database
+	URLFile     string `toml:"url_file"`    // a file that holds URL, which is a secret
+	Pooler      bool   `toml:"pooler"`      // it is the address of a pooler, such as PgBouncer, which pools transactions
+	Connections int    `toml:"connections"` // for reading; 0 means twice the processors, 4 to 16
+}
+
+// address is the URL, or what its file holds.
+func (d DB) address() (string, error) {
+	if d.URLFile == "" {
+		return d.URL, nil
+	}
+	text, err := os.ReadFile(d.URLFile)
+	if err != nil {
+		return "", invalid("", 0, 0, "db.url_file cannot be read: %w", err)
+	}
+	url := strings.TrimSpace(string(text))
+	if !isPostgres(url) {
+		return "", invalid(d.URLFile, 0, 0, "db.url_file holds no address that begins with postgres://")
+	}
+	return url, nil
+}
+
+// isPostgres does not look further: the driver does, and its errors hold no password.
+func isPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 // Limits are requests a minute, by token, or by address without one. 0 takes the default, -1 is without limit.
@@ -128,7 +160,7 @@ func ParseConfig(text []byte, file string) (Config, error) {
 		return Config{}, place(err, file)
 	}
 	dir := filepath.Dir(file)
-	for _, p := range []*string{&c.Data, &c.TLS.Cert, &c.TLS.Key, &c.Signatures.TrustedRoot, &c.Policy, &c.Publishers.CA} {
+	for _, p := range []*string{&c.Data, &c.TLS.Cert, &c.TLS.Key, &c.Signatures.TrustedRoot, &c.Policy, &c.Publishers.CA, &c.DB.URLFile} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
@@ -194,6 +226,14 @@ func (c Config) Check() error {
 		if path.Clean("/"+u.Path) != "/" {
 			return invalid("", 0, 0, "url has no path: OCI clients find a registry at the root of a host only")
 		}
+	}
+	switch {
+	case c.DB.URL != "" && c.DB.URLFile != "":
+		return invalid("", 0, 0, "db takes either url or url_file")
+	case c.DB.URL != "" && !isPostgres(c.DB.URL):
+		return invalid("", 0, 0, "db.url begins with postgres://")
+	case c.DB.Connections < 0:
+		return invalid("", 0, 0, "db.connections is a number, or 0 for the default")
 	}
 	if _, _, err := net.SplitHostPort(c.addr()); err != nil {
 		return invalid("", 0, 0, "addr is an address and a port, as in %q", DefaultAddr)

@@ -1,13 +1,13 @@
 package server
 
 import (
-	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/meta/metatest"
 )
 
 // A log that lost its last record is said by readyz without log.head too, by backup, and by the server of what was restored.
@@ -22,10 +22,7 @@ func TestCutLog(t *testing.T) {
 		if err := s.s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		db, err := sql.Open("sqlite", filepath.Join(dir, "meta.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := metatest.SQL(t, dir)
 		if _, err := db.Exec("DELETE FROM log_records WHERE id = (SELECT max(id) FROM log_records)"); err != nil {
 			t.Fatal(err)
 		}

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // A database with overwritten pages is one error that names the file and the way back, wherever the damage begins, and
 // gives the directory free.
 func TestDamagedDatabase(t *testing.T) {
+	metatest.OnlyFile(t)
 	for _, offset := range []int64{0, 4096, 8192, 20480} {
 		s := newSite(t, nil)
 		s.namespace("acme", true)

@@ -18,13 +18,14 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/gate"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
 
 // impatient serves a registry whose clients have to move a byte in so short a time.
 func impatient(t *testing.T, stall time.Duration, change func(*Config)) *site {
 	t.Helper()
-	cfg := Config{Data: t.TempDir()}
+	cfg := Config{Data: metatest.Dir(t)}
 	if change != nil {
 		change(&cfg)
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -48,14 +47,15 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
+// databaseSize is -1 if the metadata store does not answer.
 func (s *Server) databaseSize() float64 {
-	total := int64(0)
-	for _, name := range []string{"meta.db", "meta.db-wal"} {
-		if info, err := os.Stat(s.path(name)); err == nil {
-			total += info.Size()
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	size, err := s.Registry.Meta.Size(ctx)
+	if err != nil {
+		return -1
 	}
-	return float64(total)
+	return float64(size)
 }
 
 // logEntries is -1 if the metadata store does not answer.

@@ -21,11 +21,12 @@ import (
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/gate"
+	"github.com/skl-project/skl/registry/meta/metatest"
 )
 
 // Metrics of blobs and of gc are there before the first run, and say after one what it did.
 func TestMetricsFromTheStart(t *testing.T) {
-	cfg := Config{Data: t.TempDir(), Addr: "127.0.0.1:0"}
+	cfg := Config{Data: metatest.Dir(t), Addr: "127.0.0.1:0"}
 	cfg.GC.Every = Duration(200 * time.Millisecond)
 	s, err := Open(t.Context(), cfg)
 	if err != nil {
@@ -82,7 +83,7 @@ process_virtual_memory_bytes process_virtual_memory_max_bytes`
 // and looks whether values of the process and of Go are believable.
 func TestMetricsPage(t *testing.T) {
 	runtime.GC() // there is a last one
-	s, err := Open(t.Context(), Config{Data: t.TempDir()})
+	s, err := Open(t.Context(), Config{Data: metatest.Dir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestPackedMetrics(t *testing.T) {
 	}
 
 	// The whole way: Go's client asks for gzip by itself, and unpacks.
-	s, err := Open(t.Context(), Config{Data: t.TempDir()})
+	s, err := Open(t.Context(), Config{Data: metatest.Dir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,10 +184,15 @@ func (c *readiness) lookDeep(ctx context.Context, s *Server) {
 	}()
 	began := time.Now()
 	var found []string
-	for _, check := range []struct {
+	type check struct {
 		what string
 		do   func(context.Context) error
-	}{{"database", s.Registry.Meta.Check}, {"log", s.Registry.VerifyLog}} {
+	}
+	checks := []check{{"log", s.Registry.VerifyLog}}
+	if s.ownMeta { // another one has its own checks, and may be large
+		checks = append(checks, check{"database", s.Registry.Meta.Check})
+	}
+	for _, check := range checks {
 		if err := check.do(ctx); err != nil && ctx.Err() == nil {
 			s.logger.Error("not ready", "part", check.what, "error", err)
 			found = append(found, check.what+": "+notReady(err))

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/testdata/long"
 )
@@ -260,7 +261,7 @@ func (l *lines) last(t *testing.T) map[string]any {
 // The access log says who asked for what, and never holds a token.
 func TestAccessLog(t *testing.T) {
 	var log lines
-	s, err := Open(t.Context(), Config{Data: t.TempDir()}, WithLogger(slog.New(slog.NewJSONHandler(&log, nil))))
+	s, err := Open(t.Context(), Config{Data: metatest.Dir(t)}, WithLogger(slog.New(slog.NewJSONHandler(&log, nil))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,8 @@
-// Package server assembles a registry in one directory and serves it: the core over SQLite
+// Package server assembles a registry in one directory and serves it: the core over SQLite, or PostgreSQL,
 // and files, the OCI protocol, REST, the well-known indexes and the operator's pages.
 //
-//		DIR/meta.db           everything that is not a blob
+//		DIR/meta.db           everything that is not a blob; or
+//		DIR/database.json     the address of the database that has it
 //		DIR/blobs             blobs, and uploads that are not finished
 //		DIR/keys/log.key      signs the transparency log; mode 0600
 //		DIR/log.head          the newest head of the log that was signed
@@ -44,7 +45,6 @@ import (
 	blobfs "github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/registry/meta"
-	"github.com/skl-project/skl/registry/meta/sqlite"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -56,6 +56,7 @@ type Server struct {
 	AdminToken string
 
 	cfg     Config
+	ownMeta bool     // the metadata is in a file of the data directory
 	names   []string // of the server, besides loopback
 	version string   // of the program
 	logger  *slog.Logger
@@ -99,7 +100,14 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	for _, o := range options {
 		o(s)
 	}
+	elsewhere, err := s.connect(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.layout(ctx); err != nil {
+		if elsewhere != nil {
+			err = errors.Join(err, elsewhere.Close())
+		}
 		return nil, err
 	}
 	defer func() {
@@ -110,6 +118,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	}()
 	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Hold: cfg.Scan.Hold, Logger: s.logger}
 	s.Registry = g
+	g.Meta = elsewhere // so that Close closes it
 	if cfg.Policy != "" {
 		if g.Admit, err = admitBy(cfg.Policy, cfg.URL); err != nil {
 			return s, err
@@ -129,8 +138,8 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
 		return s, err
 	}
-	db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{})
-	if err != nil { // g.Meta stays nil, so that Close does not close it
+	db, err := s.openMeta(ctx, elsewhere, 0)
+	if err != nil {
 		return s, err
 	}
 	g.Meta = db

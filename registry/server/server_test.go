@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"github.com/skl-project/skl/registry/meta/metatest"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,7 @@ import (
 // start opens a registry in an empty directory and serves it.
 func start(t testing.TB, change func(*Config)) (*Server, string) {
 	t.Helper()
-	cfg := Config{Data: t.TempDir()}
+	cfg := Config{Data: metatest.Dir(t)}
 	if change != nil {
 		change(&cfg)
 	}

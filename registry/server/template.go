@@ -18,6 +18,12 @@ func Template(c Config) []byte {
 	t.text("policy", c.Policy, "policy.toml", "rules that every release has to hold, as in: skl policy init")
 	t.list("reserved", c.Reserved, "names that nobody can publish, besides the built-in ones")
 
+	t.table("db", "The metadata is in a file of the data directory, or in a PostgreSQL database of version 13 or later.")
+	t.text("url", c.DB.URL, "postgres://skl:password@host/skl?sslmode=verify-full", "")
+	t.text("url_file", c.DB.URLFile, "db.url", "a file that holds the url instead")
+	t.flag("pooler", c.DB.Pooler, false, "the url is that of a pooler, which pools transactions")
+	t.number("connections", c.DB.Connections, 8)
+
 	t.table("tls", "Either a certificate and its key, or a proxy in front that ends TLS and sets X-Forwarded-For.")
 	t.text("cert", c.TLS.Cert, "tls.crt", "")
 	t.text("key", c.TLS.Key, "tls.key", "")

@@ -40,6 +40,13 @@ func (s *store) Backup(ctx context.Context, dst string) (err error) {
 	return errors.Join(err, copied.Close(), durable.SyncDir(filepath.Dir(dst)))
 }
 
+// Size implements [meta.Store]. It is that of the schema.
+func (s *store) Size(ctx context.Context) (n int64, err error) {
+	err = s.readers.QueryRowContext(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
+		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'`).Scan(&n)
+	return n, s.diagnose(err)
+}
+
 // Check implements [meta.Store]: it reads every row, with what lies outside of it. The server finds damage where its pages have checksums.
 func (s *store) Check(ctx context.Context) error {
 	c, err := s.readers.Conn(ctx)

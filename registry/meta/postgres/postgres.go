@@ -18,12 +18,15 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/batch"
 	"github.com/skl-project/skl/registry/meta/search"
@@ -60,10 +63,9 @@ type store struct {
 // one that libpq reads, "postgres://user:password@host/database?…"; environment variables such as PGPASSWORD and
 // PGSSLROOTCERT are heeded. A newer schema is refused with code newer_database.
 func Open(ctx context.Context, address string, o Options) (*store, error) {
-	config, err := pgx.ParseConfig(address)
+	config, err := parse(address)
 	if err != nil {
-		return nil, diag.New(diag.Misuse, "config_invalid", "the address of the database is none: %w", err).
-			Hint("it looks like postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full")
+		return nil, err
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
 	config.DialFunc = (&net.Dialer{Timeout: connectTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}).DialContext
@@ -84,6 +86,36 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 	}
 	s.updates = batch.New(&writer{db: s.writers}, maxDelay)
 	return s, nil
+}
+
+// CheckAddress refuses what Open would, without a connection: an address that cannot be read, or of another machine without TLS.
+func CheckAddress(address string) error {
+	_, err := parse(address)
+	return err
+}
+
+func parse(address string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "config_invalid", "the address of the database cannot be read: %w", err).
+			Hint("it looks like postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full")
+	}
+	if host := plainHost(config); host != "" {
+		return nil, diag.New(diag.Refused, "tls_needed", "the database on %s may be spoken to without TLS: its password and all metadata would cross the network in the clear", host).
+			Hint("add sslmode=verify-full to its address, and sslrootcert=FILE if its certificate is not one of the system's authorities")
+	}
+	return config, nil
+}
+
+// plainHost is a host, other than this machine, that may be spoken to in the clear; "" if there is none.
+func plainHost(config *pgx.ConnConfig) string {
+	hosts := []*pgconn.FallbackConfig{{Host: config.Host, TLSConfig: config.TLSConfig}}
+	for _, f := range append(hosts, config.Fallbacks...) {
+		if f.TLSConfig == nil && !strings.HasPrefix(f.Host, "/") && !origin.Loopback(f.Host) { // a path is that of a socket
+			return f.Host
+		}
+	}
+	return ""
 }
 
 func (s *store) migrate(ctx context.Context) error {

@@ -244,6 +244,19 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// Size implements [meta.Store].
+func (s *store) Size(context.Context) (int64, error) {
+	total := int64(0)
+	for _, suffix := range []string{"", "-wal"} {
+		info, err := os.Stat(s.path + suffix)
+		if err != nil {
+			return 0, err
+		}
+		total += info.Size()
+	}
+	return total, nil
+}
+
 // Check implements [meta.Store]. Its error is of code corrupt and names the first findings.
 func (s *store) Check(ctx context.Context) (err error) {
 	// Pages that others have in memory would hide what is on the disk, so it uses a connection of its own.

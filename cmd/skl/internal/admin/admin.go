@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -124,7 +123,7 @@ func (a *Admin) beside(ctx context.Context, dir string) (*server.Server, error) 
 }
 
 func (a *Admin) hasData(dir string) error {
-	if info, err := os.Stat(filepath.Join(dir, "meta.db")); err != nil || !info.Mode().IsRegular() {
+	if !server.HasData(dir) {
 		return diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", a.Scope.Short(dir)).
 			Hint("--data DIR names the directory that skl registry serve was given")
 	}

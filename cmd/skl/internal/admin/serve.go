@@ -23,14 +23,15 @@ const DefaultAddr = server.DefaultAddr
 
 // A ServeRequest asks for a registry that serves.
 type ServeRequest struct {
-	Config          string // registry.toml; the rest goes before it
-	Addr            string // port 0 takes a free one
-	Data            string // "" is the configuration's, else registry in the data directory of skl
-	Open            bool   // anybody reads and writes; on loopback only
-	Database, Blobs string // where they are anyway; anything else is refused
-	Version         string // of skl, for clients that ask; "" is unknown
-	Log             slog.Handler
-	Ready           func(Serving) error // called once requests are answered; its error ends the server
+	Config   string // registry.toml; the rest goes before it
+	Addr     string // port 0 takes a free one
+	Data     string // "" is the configuration's, else registry in the data directory of skl
+	Open     bool   // anybody reads and writes; on loopback only
+	Database string // postgres://…, or the file that it is anyway; "" is the configuration's
+	Blobs    string // where they are anyway; anything else is refused
+	Version  string // of skl, for clients that ask; "" is unknown
+	Log      slog.Handler
+	Ready    func(Serving) error // called once requests are answered; its error ends the server
 }
 
 // A Serving is a registry that serves.
@@ -119,8 +120,16 @@ func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 		cfg.Data = a.dataDir(r.Data)
 	}
 	cfg.Access.Open = cfg.Access.Open || r.Open
-	if err := a.inData("db", r.Database, filepath.Join(cfg.Data, "meta.db")); err != nil {
-		return cfg, err
+	if r.Database == "" && cfg.DB == (server.DB{}) {
+		r.Database = a.Scope.Getenv("SKL_DB")
+	}
+	switch scheme, _, _ := strings.Cut(r.Database, "://"); scheme {
+	case "postgres", "postgresql":
+		cfg.DB.URL, cfg.DB.URLFile = r.Database, ""
+	default:
+		if err := a.inData("db", r.Database, filepath.Join(cfg.Data, "meta.db")); err != nil {
+			return cfg, err
+		}
 	}
 	return cfg, a.inData("blobs", r.Blobs, filepath.Join(cfg.Data, "blobs"))
 }
@@ -132,7 +141,7 @@ func (a *Admin) inData(flag, text, place string) error {
 	case text == "":
 		return nil
 	case ok && len(scheme) > 1 && scheme != "sqlite" && scheme != "file":
-		return diag.New(diag.Misuse, "not_supported", "--%s: this version keeps its data in files, not in %s", flag, diag.Printable(scheme)).
+		return diag.New(diag.Misuse, "not_supported", "--%s: this version knows no %s for that", flag, diag.Printable(scheme)).
 			Hint("skl registry serve --data DIR")
 	case ok && len(scheme) > 1:
 		text = strings.TrimPrefix(rest, "//")

@@ -320,6 +320,7 @@ const environmentHelp = `Variables that skl reads
   SKL_SKILLS_PATH        more roots to search for skills
   SKL_OFFLINE            1: like --offline
   SKL_INDEX_BACKGROUND   on: indexing goes on when a query has ended
+  SKL_DB                 postgres://… of registry serve, instead of --db
   SKL_PAGER, PAGER       what long differences are read with; "cat" for nothing
   SKL_TOKEN              token for the default registry; without one, for that of --to or --registry
   SKL_TOKEN_<HOST>       token for one host

@@ -17,13 +17,13 @@ import (
 
 func serveRegistryCommand() command {
 	return command{name: "serve", memory: memory.Server, usage: "serve a registry from a directory", output: admin.Serving{}, run: serveRegistry,
-		example: "skl registry serve\nskl registry serve --addr 127.0.0.1:0 --data ./data --json\nskl registry serve --config registry.toml",
+		example: "skl registry serve\nskl registry serve --addr 127.0.0.1:0 --data ./data --json\nskl registry serve --config registry.toml\nskl registry serve --db postgres://skl@127.0.0.1/skl --data ./replica",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "addr", Usage: "listen on `HOST:PORT` (default " + admin.DefaultAddr + "); port 0 takes a free one"},
 			&cli.StringFlag{Name: "data", Usage: "keep everything in `DIR` (default: registry in skl's data directory)"},
 			&cli.StringFlag{Name: "config", Usage: "read registry.toml from `FILE`"},
 			&cli.BoolFlag{Name: "open", Usage: "anybody reads, writes and deletes anything; on loopback only"},
-			&cli.StringFlag{Name: "db", Usage: "the database, as `PATH`: meta.db in the data directory"},
+			&cli.StringFlag{Name: "db", Usage: "keep the metadata in the PostgreSQL database of `URL`: postgres://… (default: meta.db in the data directory)"},
 			&cli.StringFlag{Name: "blobs", Usage: "the blobs, as `PATH`: blobs in the data directory"},
 		}}
 }

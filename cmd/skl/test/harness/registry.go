@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/resolver/source/oci/ocitest"
 )
@@ -205,4 +206,15 @@ func ServeRegistry(t *testing.T, c server.Config) (host, token string) {
 		s.Close()
 	})
 	return l.Addr().String(), s.AdminToken
+}
+
+// startDatabase implements: database. It sets DATABASE_URL to the address of an empty PostgreSQL database.
+func startDatabase(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: database")
+	}
+	address, drop, err := postgrestest.Schema()
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(drop()) })
+	setenv(ts, "DATABASE_URL", address)
 }

@@ -42,40 +42,56 @@ var shared struct {
 // skipped; with SKL_TEST_REQUIRE=all it fails.
 func URL(t testing.TB) string {
 	t.Helper()
+	address, drop, err := Schema()
+	if errors.Is(err, errMissing) {
+		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
+			t.Fatalf("%v, and SKL_TEST_REQUIRE=all wants no test skipped", err)
+		}
+		t.Skip("skipped: " + err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+// Available reports whether URL has a server.
+func Available() bool {
+	_, err := programs()
+	return err == nil || os.Getenv(variable) != ""
+}
+
+// Schema is URL for what is no test.
+func Schema() (address string, drop func() error, err error) {
 	shared.once.Do(func() {
 		if shared.url = os.Getenv(variable); shared.url == "" {
 			shared.url, shared.err = Start("-c", "fsync=off")
 			os.Setenv(variable, shared.url) // for the processes that tests start
 		}
 	})
-	if errors.Is(shared.err, errMissing) {
-		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
-			t.Fatalf("%v, and SKL_TEST_REQUIRE=all wants no test skipped", shared.err)
-		}
-		t.Skip("skipped: " + shared.err.Error())
-	}
 	if shared.err != nil {
-		t.Fatal(shared.err)
+		return "", nil, shared.err
 	}
 	schema := "test_" + strings.ToLower(rand.Text()[:12])
-	run(t, "CREATE SCHEMA "+schema)
-	t.Cleanup(func() { run(t, "DROP SCHEMA "+schema+" CASCADE") })
-	return shared.url + "&search_path=" + schema
+	return shared.url + "&search_path=" + schema, func() error { return run("DROP SCHEMA " + schema + " CASCADE") }, run("CREATE SCHEMA " + schema)
 }
 
 // run executes a statement on the shared server.
-func run(t testing.TB, statement string) {
-	t.Helper()
+func run(statement string) error {
 	db, err := sql.Open("pgx", shared.url)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the test's own is over in a cleanup
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if _, err := db.ExecContext(ctx, statement); err != nil {
-		t.Errorf("%s: %v", statement, err)
-	}
+	_, err = db.ExecContext(ctx, statement)
+	return err
 }
 
 // Start starts a server with further arguments, and returns the address of its database.

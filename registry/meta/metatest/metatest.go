@@ -1,0 +1,101 @@
+// Package metatest opens metadata for tests of what is above it: in SQLite, or with SKL_TEST_STORE=postgres in PostgreSQL.
+package metatest
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/meta/postgres"
+	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
+	"github.com/skl-project/skl/registry/meta/sqlite"
+)
+
+// Postgres reports whether tests use PostgreSQL.
+func Postgres() bool { return os.Getenv("SKL_TEST_STORE") == "postgres" }
+
+// A location is database.json of a registry.
+type location struct {
+	URL       string `json:"url"`
+	Directory string `json:"directory"`
+}
+
+// Dir returns a new directory for the data of a registry: empty, or with the address of an empty schema in database.json.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	Prepare(t, dir)
+	return dir
+}
+
+// Prepare makes dir what Dir returns, if it holds no registry yet.
+func Prepare(t testing.TB, dir string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "database.json")); !Postgres() || err == nil {
+		return
+	}
+	text, err := json.Marshal(location{postgrestest.URL(t), "test"})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "database.json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Open opens the metadata of a directory as a server does. The caller closes it.
+func Open(ctx context.Context, dir string) (meta.Store, error) {
+	switch at, err := locate(dir); {
+	case err != nil:
+		return nil, err
+	case at.URL == "":
+		return sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{})
+	default:
+		return postgres.Open(ctx, at.URL, postgres.Options{})
+	}
+}
+
+// SQL opens the database of a directory behind the back of a server, until the end of the test.
+func SQL(t testing.TB, dir string) *sql.DB {
+	t.Helper()
+	at, err := locate(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver, name := "pgx", at.URL
+	if at.URL == "" {
+		driver, name = "sqlite", filepath.Join(dir, "meta.db")
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// locate is the zero location for a directory with a file of its own.
+func locate(dir string) (at location, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, "database.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return at, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	return at, err
+}
+
+// OnlyFile skips a test that looks into the file of SQLite where there is none.
+func OnlyFile(t testing.TB) {
+	t.Helper()
+	if Postgres() {
+		t.Skip("skipped: it is about the file of SQLite")
+	}
+}
