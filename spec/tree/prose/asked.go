@@ -1,6 +1,9 @@
 package prose
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // persons are whom a question can be for.
 var persons = [...]string{"the user", "user", "them", "the person", "the human"}
@@ -61,11 +64,21 @@ func asks(it *item) bool {
 	if strings.Count(text, "?") > 1 || strings.ContainsAny(text[:end], "<>|") {
 		return false
 	}
+	if answersActed(it) {
+		return false
+	}
 	rest := strings.TrimLeft(text[end+1:], `"”'*_. `)
 	if given := strings.HasPrefix(rest, "Options:") || choice(rest); !given && (strings.HasPrefix(rest, "(") || !named && len(it.kids) == 0) {
 		return false
 	}
 	return rest == "" || rest[0] == '(' || rest[0] == ';' || rest[0] >= 'A' && rest[0] <= 'Z' && !strings.HasPrefix(rest, "Or ")
+}
+
+// answersActed reports whether what stands below a question says what is done in each case, and not what there is to choose.
+func answersActed(it *item) bool {
+	return slices.ContainsFunc(it.kids, func(k *item) bool {
+		return onlyWhere(strings.ToLower(unbold(k.text))) || strings.Contains(k.text, "→") || strings.Contains(k.text, "->")
+	})
 }
 
 // choice reports whether a text begins with two options or more in brackets.

@@ -1,6 +1,8 @@
 package prose
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -29,7 +31,7 @@ func cutClause(s string, below bool) (clause, bool) {
 	case len(c.cond) > maxCondition, !wholeText(c.cond), elliptic(c.cond, colon), sentenceEnds(c.cond) > 0:
 	case strings.ContainsAny(c.cond, "<>|→;—"):
 	case colon && (runsOver(c.cond) || strings.Contains(strings.ToLower(c.cond), " then ") || !ordered(c.body)):
-	case !colon && orderBehindVerb(c.cond), secondClause(c.body):
+	case !colon && orderBehindVerb(c.cond), secondClause(c.body), otherCase(c.body), below && ofList(c.cond):
 	case !colon && sentenceEnds(c.body) > 0, goesOn(c.body), jumps(c.body):
 	default:
 		return c, true
@@ -285,9 +287,83 @@ func secondClause(body string) bool {
 	return false
 }
 
+// otherCase reports whether a text has words for another case than the one that it is the step of, or for every case.
+func otherCase(body string) bool {
+	words := wordsIn(unquoted(body))
+	behind := func(i int, of ...string) bool { return i > 0 && slices.Contains(of, words[i-1]) }
+	for i, w := range words {
+		switch w {
+		case "regardless", "whichever", "whenever", "anyway", "unless":
+			return true
+		case "if", "when": // "check if it is there" is a step
+			if !behind(i, "check", "see", "ask", "verify", "know", "determine", "decide", "confirm", "tell", "find", "note") {
+				return true
+			}
+		case "always":
+			if i > 0 {
+				return true
+			}
+		case "case", "cases":
+			if behind(i, "either", "both", "any", "every", "all", "each", "other", "that", "which", "another") {
+				return true
+			}
+		case "way", "ways":
+			if behind(i, "either", "both") {
+				return true
+			}
+		case "event":
+			if behind(i, "any") {
+				return true
+			}
+		case "default":
+			if behind(i, "by") || i > 1 && words[i-1] == "the" && (words[i-2] == "being" || words[i-2] == "is" || words[i-2] == "as") {
+				return true
+			}
+		}
+	}
+	for _, mark := range [...]string{", for ", "; for ", " and for "} {
+		if _, rest, ok := strings.Cut(body, mark); ok && !strings.HasPrefix(rest, "example") && !strings.HasPrefix(rest, "instance") {
+			return true
+		}
+	}
+	return false
+}
+
+// ofList reports whether a condition speaks of what stands below it: "one of these holds". That is a list of conditions then.
+func ofList(cond string) bool {
+	for _, w := range wordsIn(cond) {
+		switch w {
+		case "these", "following", "below", "conditions", "criteria", "statements":
+			return true
+		}
+	}
+	return false
+}
+
+// states reports whether a text says that something is so, as an entry of a list of conditions does: "the tests fail".
+func states(text string) bool {
+	words := wordsIn(text)
+	if len(words) < 2 || imperative(text) {
+		return false
+	}
+	switch words[0] {
+	case "the", "a", "an", "it", "its", "there", "no", "any", "all", "you", "they", "this", "that", "some", "every", "each":
+		return true
+	}
+	return thirdPerson()[words[1]]
+}
+
+// nextSteps are words for steps by their place, behind an order that changes the way.
+var nextSteps = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:(?:skip|omit|repeat|redo|rerun|leave out) (?:(?:over|past|all|of|to) )*(?:the |this |that )?(?:next|following|previous|preceding|remaining|rest|last|first|steps?|phases?|loop)\b|(?:exit|leave|break|end|break out of|stop) (?:the|this) loop\b|(?:next|another) iteration\b|start (?:over|again)\b|begin again\b|restart (?:from|at) )`)
+})
+
 // jumps reports whether a text names a step to go on with, which no step of a tree can do.
 func jumps(body string) bool {
 	lower := strings.ToLower(body)
+	if nextSteps().MatchString(body) && !stops(lower) {
+		return true
+	}
 	for _, w := range [...]string{"skip to ", "go to ", "go back", "return to ", "proceed to ", "proceed with ",
 		"continue to ", "continue with ", "continue at ", "jump ", "loop back", "move to ", "move on"} {
 		if strings.HasPrefix(lower, w) {

@@ -99,6 +99,27 @@ var shapes = []struct{ item, cond, step string }{
 	{"If the file exists, read it, but if it is empty, ask", "", ""},
 	{"If it is a bug, file it; if it is a feature, plan it; if neither, close it", "", ""},
 	{"If the user wants PDF, make a PDF; for HTML, make HTML", "", ""},
+	{"If the user wants JSON, print JSON, in all other cases print text.", "", ""},
+	{"If the user wants JSON, print JSON, by default text.", "", ""},
+	{"If the user wants JSON, print JSON, and text when not.", "", ""},
+	{"If the user wants JSON, print JSON, text being the default.", "", ""},
+	{"If the user wants JSON, print JSON, YAML if they want YAML.", "", ""},
+	{"If the user wants JSON, print JSON, for YAML print YAML.", "", ""},
+	{"If the user wants JSON, print JSON and for YAML, print YAML.", "", ""},
+	{"If the input is a list, sort it, if it is a map, sort its keys.", "", ""},
+	{"If the input is a list, sort it, when it is a map, sort its keys.", "", ""},
+	{"If no config exists, create one, then validate it either way.", "", ""},
+	{"If no config exists, create one and, regardless, validate it.", "", ""},
+	{"If no config exists, create one, and validate it in both cases.", "", ""},
+	{"If no config exists, create one and then always run the validator.", "", ""},
+	{"If the user wants JSON, print JSON and in every case log the choice.", "", ""},
+	{"If the tests fail, skip the next step.", "", ""},
+	{"If the tests fail, exit the loop.", "", ""},
+	{"If the tests fail: repeat the previous step", "", ""},
+	{"If the tests fail, add a test case for it", "the tests fail", "add a test case for it"},
+	{"If the tests fail, check if the tool is there", "the tests fail", "check if the tool is there"},
+	{"If the tests fail, always report it", "the tests fail", "always report it"},
+	{"If the tests fail, use the default branch", "the tests fail", "use the default branch"},
 	{"If the text says \"wait, stop\", ask the person", "the text says \"wait, stop\"", "ask the person"},
 }
 
@@ -119,6 +140,28 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%q is cut:\n%s", test.item, got)
 		case test.cond != "" && got != "  * IF << "+test.cond+"\n    * "+test.step+"\n":
 			t.Errorf("%q is cut as\n%s", test.item, got)
+		}
+	}
+}
+
+// What stands below a condition, a question or a loop is cut off it where a reader would, and else all of it is text; what changes which step
+// is next is a loss.
+func TestBelowConditions(t *testing.T) {
+	for _, test := range []struct{ name, steps, want, loss string }{
+		{"conditions", "1. If one of these holds:\n   - the tests fail\n   - the build is red\n2. Report.\n", "* If one of these holds:\n  * the tests fail\n  * the build is red\n* Report.\n", ""},
+		{"states", "1. If something is wrong:\n   - the tests fail\n   - the build is red\n2. Report.\n", "* If something is wrong:\n  * the tests fail\n  * the build is red\n* Report.\n", ""},
+		{"steps", "1. If the build is red:\n   - mend it\n   - report\n2. Report.\n", "* IF << the build is red\n  * mend it\n  * report\n* Report.\n", ""},
+		{"answers", "1. Ask the user: deploy now, or later?\n   - If now, deploy.\n   - If later, stop.\n2. Report.\n", "* Ask the user: deploy now, or later?\n  * If now, deploy.\n  * If later, stop.\n* Report.\n", "the answer"},
+		{"options", "1. Ask the user: which day?\n   - now\n   - later\n2. Report.\n", "* ASK << which day? | now | later\n* Report.\n", ""},
+		{"all but some", "1. For each file except tests, run lint.\n2. Report.\n", "* FOR_EACH << file in every file except tests\n  * run lint.\n* Report.\n", ""},
+		{"behind a loop", "1. For each file: read it. Summarise all files.\n2. Report.\n", "* For each file: read it. Summarise all files.\n* Report.\n", ""},
+		{"when a loop is done", "1. For each file: read it; when done with all, print the total.\n2. Report.\n", "* For each file: read it; when done with all, print the total.\n* Report.\n", ""},
+		{"a jump", "1. If the tests fail, skip the next step.\n2. Push.\n", "* If the tests fail, skip the next step.\n* Push.\n", "it changes which step is next"},
+		{"a loop that is left", "1. If it is found, exit the loop.\n2. Push.\n", "* If it is found, exit the loop.\n* Push.\n", "it changes which step is next"},
+	} {
+		got, losses := treeOf(t, test.steps)
+		if told := strings.Join(losses, "\n"); got != test.want || test.loss != "" && !strings.Contains(told, test.loss) {
+			t.Errorf("%s: got\n%s\nwant\n%s\nlosses %q", test.name, got, test.want, losses)
 		}
 	}
 }

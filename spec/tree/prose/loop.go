@@ -31,7 +31,7 @@ func loop(text string, below bool) (v, in, body string, ok bool) {
 	switch {
 	case v == "", body == "" && !below, colon && runsOver(what):
 	case !wholeText(what), sentenceEnds(what) > 0, strings.ContainsAny(what, "<>|→—;*"), strings.Contains(what, " each "), strings.Contains(what, " every "):
-	case !colon && sentenceEnds(body) > 0, goesOn(body), jumps(body):
+	case sentenceEnds(body) > 0, goesOn(body), jumps(body), secondClause(body):
 	default:
 		return v, "every " + what, body, true
 	}
@@ -60,4 +60,5 @@ func variable(what string) string {
 	return name
 }
 
-var tells = wordSet(`in of from that which with where to on under within for at by you the whose without listed found`)
+var tells = wordSet(`in of from that which with where to on under within for at by you the whose without listed found
+	except excluding but besides other not outside inside between before after into per via as is are was were has have until since above below`)

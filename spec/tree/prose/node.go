@@ -2,6 +2,7 @@ package prose
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/tree"
@@ -43,6 +44,9 @@ func (c *reader) node(it *item, indent string, chain bool) bool {
 	split, cut := conditional(text, len(it.kids) > 0)
 	if !cut && len(it.kids) > 0 && text == strings.TrimSuffix(strings.TrimPrefix(it.text, "**"), "**") { // all of it is a heading
 		split, cut = conditional(text+":", true)
+	}
+	if cut && slices.ContainsFunc(it.kids, func(k *item) bool { return !k.para && states(k.text) }) {
+		cut = false // they are conditions
 	}
 	v, in, body, isLoop := loop(text, len(it.kids) > 0)
 	branch := func(head, body string) {
@@ -216,6 +220,12 @@ func (c *reader) leaf(it *item, indent string) {
 		path, _, _ := strings.Cut(text[len(verifyWords):], "`")
 		text = "VERIFY_EXPECTED << " + path
 	default:
+		if strings.HasPrefix(lower, "ask ") && strings.Contains(text, "?") && answersActed(it) {
+			c.lose(it.line, "nobody asks it: what is done after the answer stands below it; write it as ASK, and IF << user chose …")
+		}
+		if jumps(text) || jumpsThen(text) {
+			c.lose(it.line, "it changes which step is next, and that is skl's: write it as IF, FOR_EACH or END")
+		}
 		if strings.HasPrefix(lower, "stop") && (len(lower) == 4 || strings.IndexByte(" .,:;", lower[4]) >= 0) {
 			c.lose(it.line, "it says to stop, and a step of text ends no run: write END where the run is to end")
 		}
@@ -226,6 +236,15 @@ func (c *reader) leaf(it *item, indent string) {
 	if it.whole != "" && len(kids) == 0 && endsIn(lower) && !strings.HasPrefix(text, "END") && !strings.HasPrefix(text, "ASK") {
 		c.put(indent, "END")
 	}
+}
+
+// jumpsThen reports whether what a text does in a case changes which step is next.
+func jumpsThen(text string) bool {
+	if !onlyWhere(strings.ToLower(unbold(text))) {
+		return false
+	}
+	_, then, _ := strings.Cut(text, ",")
+	return jumps(strings.TrimSpace(then))
 }
 
 // stops reports whether a text in lower case says that the work ends here, and what is said then.
