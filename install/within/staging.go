@@ -33,6 +33,30 @@ func (d *Dir) Staging(dir string) (temp string, done func(), err error) {
 	}
 }
 
+// MakeFolder makes the folder dir, which is not there, with what fill puts into the folder staged: all of it or nothing, whenever the
+// process ends.
+func (d *Dir) MakeFolder(dir string, fill func(staged string) error) error {
+	temp, done, err := d.Staging(dir)
+	if err != nil {
+		return err
+	}
+	defer done()
+	staged := filepath.Join(temp, filepath.Base(dir))
+	if err := d.Mkdir(staged, 0o755); err != nil {
+		return err
+	}
+	if err := fill(staged); err != nil {
+		return err
+	}
+	if err := d.SyncTree(staged); err != nil {
+		return err
+	}
+	if err := d.Rename(staged, dir); err != nil {
+		return err
+	}
+	return d.SyncDir(filepath.Dir(dir))
+}
+
 // atOnce is the context of a lock for which nobody waits.
 func atOnce() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())

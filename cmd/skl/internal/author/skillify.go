@@ -184,34 +184,20 @@ func (a *Author) putSkill(s *skillify.Skill, out Skillified, dry bool) (Skillifi
 
 // writeFolder writes a folder that is not there: all its files or none.
 func writeFolder(at *within.Dir, dir string, files []skillify.File) error {
-	parent := filepath.Dir(dir)
-	temp, done, err := at.Staging(dir)
-	if err != nil {
-		return err
-	}
-	defer done()
-	staged := filepath.Join(temp, filepath.Base(dir))
-	if err := at.Mkdir(staged, 0o755); err != nil {
-		return err
-	}
-	for _, f := range files {
-		name := filepath.Join(staged, filepath.FromSlash(f.Path))
-		if _, err := at.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
+	return at.MakeFolder(dir, func(staged string) error {
+		for _, f := range files {
+			name := filepath.Join(staged, filepath.FromSlash(f.Path))
+			if _, err := at.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return err
+			}
+			perm := fs.FileMode(0o644)
+			if f.Executable {
+				perm = 0o755
+			}
+			if err := at.Create(name, f.Data, perm); err != nil {
+				return err
+			}
 		}
-		perm := fs.FileMode(0o644)
-		if f.Executable {
-			perm = 0o755
-		}
-		if err := at.Create(name, f.Data, perm); err != nil {
-			return err
-		}
-	}
-	if err := at.SyncTree(staged); err != nil {
-		return err
-	}
-	if err := at.Rename(staged, dir); err != nil {
-		return err
-	}
-	return at.SyncDir(parent)
+		return nil
+	})
 }

@@ -3,7 +3,6 @@ package form
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -316,38 +315,65 @@ var (
 	hasNoImplicit = regexp.MustCompile(`(?m)^[ \t]+` + skill.KeyNoImplicit + `:[ \t]*false[ \t\r]*$`)
 )
 
-// writeConverted changes the skill itself, all files or none, or writes a copy of it.
+// writeConverted changes the skill itself, or writes a copy of it: all files or none.
 func (l *Linter) writeConverted(dir string, text []byte, files []prose.File, write bool, output string) (string, error) {
-	file := filepath.Join(dir, skill.FileName)
-	switch {
-	case output != "":
-		target := scope.Absolute(l.Scope.Cwd, output)
-		if scope.Exists(target) {
-			return "", diag.New(diag.Misuse, "exists", "%s exists already", output).Hint("name a folder that is not there yet: -o DIR")
-		}
-		if scope.Below(dir, target) {
-			return "", diag.New(diag.Misuse, "inside_folder", "%s lies in the skill that it would be a copy of", output).Hint("name a folder beside it")
-		}
-		at, err := l.Scope.PlaceFor(filepath.Dir(target))
-		if err != nil {
-			return "", err
-		}
-		defer at.Close()
-		if err := os.CopyFS(target, scope.FilesIn(dir)); err != nil {
-			return "", err
-		}
-		file = filepath.Join(target, skill.FileName)
-	case !write:
+	if output == "" && !write {
 		return "", nil
-	default:
-		if err := l.Scope.InstalledCopy(dir); err != nil {
-			return "", err
-		}
 	}
-	in := filepath.Dir(file)
-	d := author.Over(filepath.Base(in), scope.FilesIn(in))
+	d := author.Over(filepath.Base(dir), scope.FilesIn(dir))
 	if err := putAll(d, text, files); err != nil {
 		return "", err
 	}
-	return file, l.Scope.EditFolder(in, d.Changes())
+	if output != "" {
+		target := scope.Absolute(l.Scope.Cwd, output)
+		return filepath.Join(target, skill.FileName), l.writeCopy(dir, target, output, d)
+	}
+	if err := l.Scope.InstalledCopy(dir); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, skill.FileName), l.Scope.EditFolder(dir, d.Changes())
+}
+
+// writeCopy writes a draft of the skill in dir to a folder that is not there.
+func (l *Linter) writeCopy(dir, target, named string, d *author.Draft) error {
+	if scope.Exists(target) {
+		return diag.New(diag.Misuse, "exists", "%s exists already", named).Hint("name a folder that is not there yet: -o DIR")
+	}
+	if scope.Below(dir, target) {
+		return diag.New(diag.Misuse, "inside_folder", "%s lies in the skill that it would be a copy of", named).Hint("name a folder beside it")
+	}
+	at, err := l.Scope.PlaceFor(filepath.Dir(target))
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	return at.MakeFolder(target, func(staged string) error {
+		return fs.WalkDir(d.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil || name == ".":
+				return err
+			case name == ".git" && e.IsDir(): // the history is not the copy's
+				return fs.SkipDir
+			case name == ".git":
+				return nil
+			}
+			to := filepath.Join(staged, filepath.FromSlash(name))
+			if e.IsDir() {
+				_, err := at.MkdirAll(to, 0o755)
+				return err
+			}
+			info, err := e.Info()
+			if err == nil && !info.Mode().IsRegular() {
+				err = &fs.PathError{Op: "copy", Path: name, Err: fs.ErrInvalid}
+			}
+			if err != nil {
+				return err
+			}
+			data, err := fs.ReadFile(d.FS(), name)
+			if err != nil {
+				return err
+			}
+			return at.Create(to, data, 0o644|info.Mode().Perm()&0o111)
+		})
+	})
 }
