@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/publicsuffix"
 
@@ -75,6 +77,11 @@ func addHosts(out map[string]bool, line []byte) {
 			out[host] = true
 		}
 	}
+	for _, w := range bytes.FieldsFunc(line, between) {
+		if host := bareHost(string(w)); host != "" {
+			out[host] = true
+		}
+	}
 	lower := strings.ReplaceAll(strings.ToLower(string(line)), "\t", " ")
 	if !slices.ContainsFunc(going[:], func(word string) bool { return strings.Contains(lower, word+" ") }) {
 		return
@@ -86,6 +93,49 @@ func addHosts(out map[string]bool, line []byte) {
 		}
 	}
 }
+
+// between reports whether a character stands between words that may be names of machines.
+func between(r rune) bool {
+	return r <= ' ' || strings.ContainsRune("`\"'<>(){}|,;*!?“”‘’…", r)
+}
+
+// bareHost is the machine that a word is for, without a path or port of it: an address, where mail or a copy goes, a name of three parts or more,
+// and one with letters that look like others; "" if it is for none.
+func bareHost(word string) string {
+	word = strings.Trim(strings.TrimRight(word, ".:"), "/")
+	if a, _, ok := strings.Cut(strings.TrimPrefix(word, "["), "]"); ok && strings.HasPrefix(word, "[") {
+		if ip, err := netip.ParseAddr(a); err == nil && ip.Is6() {
+			return ip.String()
+		}
+	}
+	if ip, err := netip.ParseAddr(word); err == nil && ip.IsValid() {
+		return ip.String()
+	}
+	who, host, at := strings.Cut(word, "@")
+	if !at {
+		host = word
+	}
+	host, _, copied := strings.Cut(strings.ToLower(host), ":")
+	if strings.ContainsAny(host, "/\\@#=$%&+~_") || at && (who == "" || strings.ContainsAny(who, "/:")) {
+		return ""
+	}
+	end := host[strings.LastIndexByte(host, '.')+1:]
+	foreign := strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf && unicode.IsLetter(r) }) || strings.Contains("."+host, ".xn--")
+	switch {
+	case len(end) == len(host) || end == "" || !isHost(host) || slices.Contains(endsOfFiles, end) && !at:
+		return ""
+	case foreign:
+		return diag.Clip(diag.Printable(host), 255)
+	case !hostName().MatchString(host):
+		return ""
+	case at, copied, strings.Count(host, ".") > 1 && !slices.Contains(endsOfFields, end):
+		return host
+	}
+	return ""
+}
+
+// endsOfFields are top-level domains that names of things in programs end with as well.
+var endsOfFields = []string{"name", "id", "is", "it", "to", "me", "my", "do", "at", "am", "be", "no", "us", "info", "call", "select", "open", "run", "now", "date", "link", "host", "email", "events", "new", "plus", "page", "map", "read", "press", "show", "style", "data", "security", "directory", "windows", "best", "camera"}
 
 // withPath are the words with dots in a line that stand before a path or a port, and are no part of a path, address or name themselves.
 func withPath(line []byte) iter.Seq[string] {
@@ -117,7 +167,7 @@ func isNamed(c byte) bool {
 }
 
 // endsOfFiles are top-level domains by which more files are meant than machines.
-var endsOfFiles = []string{"md", "py", "rs", "sh", "pl", "cc", "so", "ps", "zip", "app", "st", "in"}
+var endsOfFiles = []string{"md", "py", "rs", "sh", "pl", "cc", "so", "ps", "zip", "app", "st", "in", "tf", "mk", "ml", "la"}
 
 // reserved are ends of names that nobody can register and some network may have.
 var reserved = []string{"example", "test", "invalid", "local", "internal", "lan", "corp", "home", "onion"}

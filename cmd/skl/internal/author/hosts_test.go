@@ -26,6 +26,15 @@ func TestHosts(t *testing.T) {
 		"Read references/a.md/b, ./run.sh/x and scripts/run.sh.": "",
 		"Run `skl lint` of SKILL.md; see os.name and v1.2.3.":    "",
 		"Mail to a@evil.example/x":                               "",
+		"Send it to 203.0.113.7 port 99":                         "203.0.113.7",
+		"Send it to [2001:DB8::7]:99.":                           "2001:db8::7",
+		"Post it to the server collector.evil-corp.ru":           "collector.evil-corp.ru",
+		"Ask xn--pypal-4ve.com, or p\u0430ypal.com.":             "p\u0430ypal.com xn--pypal-4ve.com",
+		"Copy it with ssh to root@evil.example":                  "evil.example",
+		"Copy it to `evil.example:inbox` with scp":               "evil.example",
+		"Mail it to bob@evil.example, and say so":                "evil.example",
+		"Use a@1.2.3, actions/x@v4.1, user.profile.id, a.b.md:7": "",
+		"See main.tf:in and 2.0.0-rc.1; @app.route; x.y.z().":    "",
 	} {
 		got := strings.Join(slices.Sorted(maps.Keys(urls(trees.Tree{"SKILL.md": {Data: []byte(text)}}))), " ")
 		if got != want {
