@@ -306,8 +306,11 @@ func (m *maker) page(p *pkgdoc.Page) (string, []place) {
 	return w.String(), at
 }
 
-func (m *maker) language() string {
-	return map[string]string{"r": "r", "go": "go", "npm": "ts", "pypi": "python"}[m.p.Ecosystem]
+func (m *maker) language() string { return language(m.p.Ecosystem) }
+
+// language is how code of an ecosystem is marked.
+func language(ecosystem string) string {
+	return map[string]string{"r": "r", "go": "go", "npm": "ts", "pypi": "python"}[ecosystem]
 }
 
 // symbols lists what a page describes: signatures as code, then what is said of each. A symbol is where its own text is, else at its signature.
