@@ -22,7 +22,7 @@ import (
 const Generator = "skl"
 
 // templates is raised when the same package gives other files.
-const templates = 5
+const templates = 6
 
 // Budgets. A token is about four bytes.
 const (

@@ -75,6 +75,7 @@ func (a *Author) Skillify(ctx context.Context, q SkillifyRequest) (Skillified, e
 // made is the skill of a package.
 func (a *Author) made(ctx context.Context, src *packages.Source, o skillify.Options, prose Prose) (s *skillify.Skill, p *pkgdoc.Package, summary *Summarized, err error) {
 	if p, err = src.Read(); err == nil {
+		skillify.Withhold(p) // before a model reads it, too
 		err = ctx.Err()
 	}
 	if err == nil && prose.Summarize && len(p.Skills) == 0 {
@@ -102,7 +103,7 @@ func (a *Author) made(ctx context.Context, src *packages.Source, o skillify.Opti
 	return s, p, summary, nil
 }
 
-// sound refuses a skill that skl lint would find errors in: the texts of a package made it one.
+// sound refuses a skill that skl lint would find errors in, those of the audit among them: the texts of a package made it one.
 func sound(s *skillify.Skill) error {
 	files := bundle.Memory{}
 	for _, f := range s.Files {
@@ -111,6 +112,11 @@ func sound(s *skillify.Skill) error {
 	for _, f := range skill.Lint(files, s.Name, skill.LintOptions{}) {
 		if f.Severity == diag.SeverityError {
 			return diag.New(diag.Unmet, "findings", "the skill would have an error: %s [%s]", f.Message, f.Rule).At(diag.Position{File: f.File, Line: f.Line})
+		}
+	}
+	for _, f := range auditOf(s) {
+		if f.Severity.AtLeast(content.High) { // a name has it, which cannot be left out as text is
+			return diag.New(diag.Unmet, "findings", "the skill would have an error: %s: %s [%s]", f.Message, f.Text, f.Rule).At(diag.Position{File: f.File, Line: f.Line})
 		}
 	}
 	return nil
