@@ -33,18 +33,23 @@ var ErrNoModule = errors.New("there is no go.mod of a Go module")
 const maxDirs = 10_000
 
 // Read reads the module at the root of fsys, which is of that version: no file of a module says it.
-func Read(fsys fs.FS, version string) (*pkgdoc.Package, error) {
+func Read(fsys fs.FS, version string) (*pkgdoc.Package, error) { return ReadAs(fsys, "", version) }
+
+// ReadAs reads a module that may be older than go.mod: one without that file is called name, as the go command calls it by its place in the
+// module cache. Its error is [ErrNoModule] if both are missing.
+func ReadAs(fsys fs.FS, name, version string) (*pkgdoc.Package, error) {
 	r := &reader{files: &pkgdoc.Files{FS: fsys}, ids: map[string]bool{}}
 	mod, err := r.files.Read("go.mod")
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && name == "":
 		return nil, ErrNoModule
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return nil, err
-	}
-	name := modfile.ModulePath(mod)
-	if name == "" {
-		return nil, fmt.Errorf("go.mod: it names no module: %w", ErrNoModule)
+	default:
+		if name = modfile.ModulePath(mod); name == "" {
+			return nil, fmt.Errorf("go.mod: it names no module: %w", ErrNoModule)
+		}
 	}
 	r.p = pkgdoc.Package{Ecosystem: "go", Name: name, Version: strings.TrimPrefix(version, "v"), Pages: []pkgdoc.Page{}, Guides: []pkgdoc.Guide{}}
 	dirs, err := r.dirs()

@@ -34,6 +34,22 @@ func module(t testing.TB, name string) bundle.Memory {
 	return m
 }
 
+// TestReadAs names a module without go.mod; where that file is, it counts.
+func TestReadAs(t *testing.T) {
+	old := bundle.Memory{"queue.go": bundle.MemoryFile{Data: []byte("// Package queue holds jobs.\npackage queue\n\n// Push adds a job.\nfunc Push() {}\n")}}
+	p, err := ReadAs(old, "example.com/old/queue", "v2.0.0+incompatible")
+	if err != nil || p.Name != "example.com/old/queue" || p.Version != "2.0.0+incompatible" || p.Count() != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := ReadAs(old, "", "v2.0.0"); p != nil || !errors.Is(err, ErrNoModule) {
+		t.Errorf("no name: %+v, %v", p, err)
+	}
+	old["go.mod"] = bundle.MemoryFile{Data: []byte("module example.com/new/queue\n")}
+	if p, err := ReadAs(old, "example.com/old/queue", "v2.0.0"); err != nil || p.Name != "example.com/new/queue" {
+		t.Errorf("with go.mod: %+v, %v", p, err)
+	}
+}
+
 // TestBag reads a module that has a bit of everything.
 func TestBag(t *testing.T) {
 	p, err := Read(module(t, "testdata/bag.txtar"), "v1.2.0")

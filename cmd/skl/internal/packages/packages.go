@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -34,6 +36,7 @@ type Source struct {
 	name    string // as a person named it
 	files   fs.FS
 	version string // as who keeps it says: a Go module does not
+	module  string // of Go, by its place: one older than go.mod does not say it
 	locked  needs.Locked
 }
 
@@ -48,11 +51,14 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 	case named && places[kind].name != "" && pkg == "":
 		return nil, diag.New(diag.Misuse, "usage", "%s names no %s", diag.Printable(name), places[kind].name).Hint("%s", Forms)
 	case named && places[kind].name != "":
-		module, version := pkg, ""
+		path, version := pkg, ""
 		if at := strings.LastIndexByte(pkg, '@'); at > 0 && kind == "go" {
-			module, version = pkg[:at], pkg[at+1:]
+			path, version = pkg[:at], pkg[at+1:]
 		}
-		at, want := sc.Packages(sc.Cwd), skill.Dependency{Name: module, Version: version, Ecosystem: kind}
+		if kind == "go" {
+			src.module = path
+		}
+		at, want := sc.Packages(sc.Cwd), skill.Dependency{Name: path, Version: version, Ecosystem: kind}
 		src.locked = at.Locked(want)
 		if src.From = at.At(want); src.From == "" {
 			return nil, diag.New(diag.Misuse, "no_package", "there is no %s called %s here", places[kind].name, diag.Printable(pkg)).
@@ -63,6 +69,7 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 		return nil, diag.New(diag.Misuse, "usage", "%s is neither a package that is known nor a folder or archive", diag.Printable(name)).Hint("%s", Forms)
 	default:
 		src.From = scope.Absolute(sc.Cwd, name)
+		src.module = cached(sc, src.From)
 	}
 	info, err := os.Stat(src.From)
 	if err != nil {
@@ -80,6 +87,26 @@ func Open(sc *scope.Scope, name string) (*Source, error) {
 	}
 	src.files, err = unpacked(src.From)
 	return src, err
+}
+
+// cached is the module whose folder in the go command's module cache is dir, "" if it is none. A cache is one of those that are looked in, or
+// has the folder of downloads.
+func cached(sc *scope.Scope, dir string) string {
+	name, version, ok := strings.Cut(filepath.ToSlash(dir), "@")
+	if !ok || !semver.IsValid(version) {
+		return ""
+	}
+	for root := filepath.Dir(dir); root != filepath.Dir(root); root = filepath.Dir(root) {
+		rel := strings.TrimPrefix(strings.TrimPrefix(name, filepath.ToSlash(root)), "/")
+		path, err := module.UnescapePath(rel)
+		if err != nil {
+			continue
+		}
+		if scope.Exists(filepath.Join(root, "cache", "download")) || sc.Packages(sc.Cwd).At(skill.Dependency{Name: path, Version: version, Ecosystem: "go"}) == dir {
+			return path
+		}
+	}
+	return ""
 }
 
 // meant are the packages that are here and are called nearly as what a person wrote, best first.
@@ -115,11 +142,18 @@ func Locked(sc *scope.Scope, ecosystem, name string) needs.Locked {
 // errUnknown is that of a folder that is a package of no ecosystem.
 var errUnknown = errors.New("it is a package of neither R, Go nor npm: there is no DESCRIPTION, no go.mod and no package.json")
 
+// errNoGoMod is that of a folder of Go whose module has no name.
+var errNoGoMod = errors.New("it has Go files, and no go.mod says which module they are")
+
 // Read reads a package as what its files say that it is.
 func (s *Source) Read() (*pkgdoc.Package, error) {
 	p, err := s.read()
 	if err == nil {
 		return p, nil
+	}
+	if errors.Is(err, errNoGoMod) {
+		return nil, diag.New(diag.Misuse, "no_package", "%s: %w", diag.Printable(s.name), err).Hint("go mod init MODULE makes one, in that folder").
+			Hint("skl skillify go:MODULE, of a module that go.mod here requires")
 	}
 	if errors.Is(err, errUnknown) {
 		return nil, diag.New(diag.Misuse, "no_package", "%s: %w", diag.Printable(s.name), err).Hint("%s", Forms)
@@ -129,12 +163,16 @@ func (s *Source) Read() (*pkgdoc.Package, error) {
 
 func (s *Source) read() (*pkgdoc.Package, error) {
 	switch in := (pkgdoc.Files{FS: s.files}); {
+	case s.module != "":
+		return gopkg.ReadAs(s.files, s.module, cmp.Or(s.version, pkgdoc.Devel))
 	case in.Has("DESCRIPTION"):
 		return rpkg.Read(s.files)
 	case in.Has("go.mod"):
 		return gopkg.Read(s.files, cmp.Or(s.version, pkgdoc.Devel))
 	case in.Has("package.json"):
 		return npmpkg.Read(s.files)
+	case slices.ContainsFunc(in.List("."), func(name string) bool { return filepath.Ext(name) == ".go" }):
+		return nil, errNoGoMod
 	}
 	return nil, errUnknown
 }
