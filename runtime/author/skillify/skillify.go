@@ -86,7 +86,7 @@ func Name(p *pkgdoc.Package) string {
 	return cmp.Or(name, "package")
 }
 
-// Make makes the skill of a package.
+// Make makes the skill of a package. Pages that would make it too large to install are left out, and noted.
 func Make(p *pkgdoc.Package, o Options) (*Skill, error) {
 	if len(p.Skills) > 0 {
 		return nil, &HasSkills{p.Name, p.Skills}
@@ -99,6 +99,11 @@ func Make(p *pkgdoc.Package, o Options) (*Skill, error) {
 			return nil, err
 		}
 	}
+	return fitted(p, o, installable())
+}
+
+// whole makes the skill of all pages of a package.
+func whole(p *pkgdoc.Package, o Options) (*Skill, error) {
 	m := &maker{p: p, o: o, name: Name(p)}
 	m.origin()
 	m.guides()

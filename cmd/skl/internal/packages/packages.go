@@ -158,7 +158,11 @@ func (s *Source) Read() (*pkgdoc.Package, error) {
 	if errors.Is(err, errUnknown) {
 		return nil, diag.New(diag.Misuse, "no_package", "%s: %w", diag.Printable(s.name), err).Hint("%s", Forms)
 	}
-	return nil, diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(s.name), err)
+	unreadable := diag.New(diag.Unmet, "package_unreadable", "%s: %w", diag.Printable(s.name), err)
+	if errors.Is(err, pkgdoc.ErrTooLarge) && (s.module != "" || (&pkgdoc.Files{FS: s.files}).Has("go.mod")) {
+		return nil, unreadable.Hint("go doc MODULE/PACKAGE shows one of its packages")
+	}
+	return nil, unreadable
 }
 
 func (s *Source) read() (*pkgdoc.Package, error) {
