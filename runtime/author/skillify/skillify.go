@@ -80,10 +80,11 @@ func (o Options) Recipe() string {
 	return fmt.Sprintf("skl/%d%s", templates, map[bool]string{true: "+top"}[o.TopLevel])
 }
 
-// Name is what the skill of a package is called.
+// Name is what the skill of a package is called: as the package is, and with its ecosystem before that if no skill may have the name: CON is
+// a device of Windows, and its skill is r-con.
 func Name(p *pkgdoc.Package) string {
-	name := skill.Respell(strings.ReplaceAll(strings.ReplaceAll(p.Name, "/", "-"), ".", "-"))
-	return cmp.Or(name, "package")
+	name := strings.ReplaceAll(strings.ReplaceAll(p.Name, "/", "-"), ".", "-")
+	return cmp.Or(skill.Respell(name), skill.Respell(p.Ecosystem+"-"+name))
 }
 
 // Make makes the skill of a package. Pages that would make it too large to install are left out, and noted.

@@ -241,3 +241,21 @@ func BenchmarkMake(b *testing.B) {
 		}
 	}
 }
+
+// TestName names the skill of a package as the package, and by its ecosystem, too, if no skill may have that name.
+func TestName(t *testing.T) {
+	for _, c := range []struct{ ecosystem, name, want string }{
+		{"r", "data.table", "data-table"},
+		{"npm", "@acme/queue", "acme-queue"},
+		{"r", "CON", "r-con"},
+		{"npm", "nul", "npm-nul"},
+		{"go", "aux", "go-aux"},
+		{"r", "com1", "r-com1"},
+		{"npm", "con.", "npm-con"},
+		{"npm", "@con/nul", "con-nul"},
+	} {
+		if got := Name(&pkgdoc.Package{Ecosystem: c.ecosystem, Name: c.name}); got != c.want || skill.CheckPublishName(got) != nil {
+			t.Errorf("%s %s is called %q, want %q", c.ecosystem, c.name, got, c.want)
+		}
+	}
+}
