@@ -254,6 +254,7 @@ func FuzzParts(f *testing.F) {
 func FuzzMerge(f *testing.F) {
 	f.Add("# t\n\n## a\n\none\n\n## b\n\ntwo\n", "# t\n\n## a\n\none\nmine\n\n## b\n\ntwo\n", "# t\n\n## b\n\ntwo\nnew\n")
 	f.Add("a\n", "<!-- skl:keep -->\na\n", "b")
+	f.Add("a\n", "b\n", "")
 	f.Fuzz(func(t *testing.T, was, mine, new string) {
 		was, mine, new = unix(was), unix(mine), unix(new)
 		base := &Base{&Index{Files: allSums(map[string][]byte{"a.md": []byte(was)})}, map[string][]byte{"a.md": []byte(was)}}

@@ -259,7 +259,10 @@ func (m *merger) sections(names []string, ours, theirs []part, files map[string]
 	}
 	var out []part
 	deleted := map[string]bool{}
-	file := theirs[0].file
+	file := names[0]
+	if len(theirs) > 0 { // an empty page has no parts
+		file = theirs[0].file
+	}
 	for _, key := range order {
 		mine, new := o[key], t[key]
 		switch {
