@@ -144,7 +144,6 @@ var outsideScopes = map[string]string{
 	"internal/scope/sources.go NewHTTP":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/config.go readConfig":            "the user's own state, configuration and caches, whose links are the user's",
 	"install/roots/roots.go env":                     "the files of agents in the user's own directories, whose links are the user's",
-	"internal/form/convert.go writeConverted":        "a file that the user names on the command line",
 	"internal/cli/graph.go runGraph":                 "a file that the user names on the command line",
 	"internal/form/form.go dirs":                     "a file that the user names on the command line",
 	"internal/search/service.go Tools":               "a file that the user names on the command line",

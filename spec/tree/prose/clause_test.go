@@ -144,7 +144,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// What stands below a condition, a question or a loop is cut off it where a reader would, and else all of it is text; what changes which step
+// Text below a condition, a question or a loop is cut off it where a reader would, and else all of it is text; what changes which step
 // is next is a loss.
 func TestBelowConditions(t *testing.T) {
 	for _, test := range []struct{ name, steps, want, loss string }{

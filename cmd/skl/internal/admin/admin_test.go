@@ -341,7 +341,7 @@ func TestInit(t *testing.T) {
 	if s.Shown(); scope.Exists(s.AdminTokenFile) {
 		t.Error("the token is still in its file")
 	}
-	if err := b.admin().Serve(context.Background(), admin.ServeRequest{Database: "postgres://db", Log: slog.DiscardHandler}); diag.ClassOf(err) != diag.Misuse {
+	if err := b.admin().Serve(context.Background(), admin.ServeRequest{Database: "mysql://db", Log: slog.DiscardHandler}); diag.ClassOf(err) != diag.Misuse {
 		t.Errorf("another database: %v", err)
 	}
 }
