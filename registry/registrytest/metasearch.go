@@ -107,6 +107,11 @@ func testRankOfMany(t *testing.T, s meta.Store) {
 	if len(seen) != 2004 {
 		t.Errorf("the pages hold %d skills", len(seen))
 	}
+	// A word that many have, and none in its name: the newest come first.
+	m := ask(t, s, func(tx *meta.Tx) (meta.Matches, error) { return tx.Search(t.Context(), meta.Search{Text: "about"}) })
+	if m.Total != 2000 || len(m.Skills) != 20 || m.Skills[0].Name != "other-1999" || m.Scores[0] != 0 {
+		t.Errorf("%d skills are about it: %+v with scores %v", m.Total, m.Skills, m.Scores)
+	}
 }
 
 // The skill with exactly that name comes before one whose text holds the word more often.

@@ -159,6 +159,9 @@ func heaviest(ids bits, weights []int32, n int) []int64 {
 	for id := range ids.backward() {
 		all = append(all, weights[id])
 	}
+	if len(all) == 0 {
+		return nil
+	}
 	slices.Sort(all)
 	least := all[max(0, len(all)-n)]
 	var best, equal []int64
