@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -57,6 +58,7 @@ func (tx *Tx) Search(ctx context.Context, s Search) (Matches, error) {
 	if len(hits.IDs) == 0 {
 		return m, nil
 	}
+	found := 0
 	err = tx.each(ctx, func(r row) error {
 		var id, signed int64
 		var k Skill
@@ -65,8 +67,12 @@ func (tx *Tx) Search(ctx context.Context, s Search) (Matches, error) {
 		}
 		k.Signed = signed != 0
 		m.Skills[slices.Index(hits.IDs, id)] = k
+		found++
 		return nil
 	}, `SELECT s.id, `+skillColumns+` FROM `+tx.d.Among("$1")+` CROSS JOIN skills s WHERE s.id = j.value`, Array(hits.IDs))
+	if err == nil && found != len(hits.IDs) {
+		err = fmt.Errorf("a skill of the search index: %w", ErrNotFound)
+	}
 	return m, err
 }
 
