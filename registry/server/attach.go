@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -32,15 +31,12 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
 		return nil, err
 	}
-	elsewhere, err := s.connect(ctx, 2)
+	away, err := s.connect(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	if g.Meta, err = s.openMeta(ctx, elsewhere, 2); err != nil {
-		if elsewhere != nil {
-			err = errors.Join(err, elsewhere.Close())
-		}
-		return nil, err
+	if g.Meta, err = s.openMeta(ctx, away, 2); err != nil {
+		return nil, away.close(err)
 	}
 	s.Registry = g
 	return s, nil

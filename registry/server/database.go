@@ -81,43 +81,54 @@ func (s *Server) locate() (before, next location, err error) {
 	return before, next, postgres.CheckAddress(next.URL)
 }
 
+// An elsewhere is metadata that is not in the directory.
+type elsewhere struct {
+	meta.Store
+	before, next location
+}
+
 // connect opens the metadata if it is elsewhere, with so many connections for reading, 0 for as many as a server needs. It writes
 // nothing to the directory, which need not exist. It returns nil if the directory has a database of its own.
-func (s *Server) connect(ctx context.Context, readers int) (meta.Store, error) {
-	_, next, err := s.locate()
+func (s *Server) connect(ctx context.Context, readers int) (*elsewhere, error) {
+	before, next, err := s.locate()
 	if err != nil || next.URL == "" {
 		return nil, err
 	}
 	db, err := postgres.Open(ctx, next.URL, postgres.Options{Pooler: next.Pooler, Readers: cmp.Or(readers, s.cfg.DB.Connections)})
 	if err != nil {
-		return nil, err // and no store that is nil
+		return nil, err
 	}
-	return db, nil
+	return &elsewhere{db, before, next}, nil
 }
 
 // openMeta opens the directory's own database, if there is none elsewhere. If there is, it makes the directory and that belong to
 // each other.
-func (s *Server) openMeta(ctx context.Context, elsewhere meta.Store, readers int) (meta.Store, error) {
-	if elsewhere == nil {
+func (s *Server) openMeta(ctx context.Context, e *elsewhere, readers int) (meta.Store, error) {
+	if e == nil {
 		s.ownMeta = true
 		db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers})
 		if err != nil {
-			return nil, err
+			return nil, err // and no store that is nil
 		}
 		return db, nil
 	}
-	before, next, err := s.locate()
-	if err == nil {
-		err = s.belongs(ctx, elsewhere, next.Directory)
+	err := s.belongs(ctx, e.Store, e.next.Directory)
+	if err != nil || e.next == e.before {
+		return e.Store, err
 	}
-	if err != nil || next == before {
-		return elsewhere, err
-	}
-	text, err := json.MarshalIndent(next, "", "  ")
+	text, err := json.MarshalIndent(e.next, "", "  ")
 	if err == nil {
 		err = durable.WriteFile(s.locationFile(), append(text, '\n'), 0o600)
 	}
-	return elsewhere, err
+	return e.Store, err
+}
+
+// close closes what connect gave, also nothing, and returns err.
+func (e *elsewhere) close(err error) error {
+	if e == nil {
+		return err
+	}
+	return errors.Join(err, e.Close())
 }
 
 // belongs refuses a database that belongs to another directory, and makes a new one belong to this.

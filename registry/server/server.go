@@ -100,14 +100,8 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	for _, o := range options {
 		o(s)
 	}
-	elsewhere, err := s.connect(ctx, 0)
+	away, err := s.enter(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.layout(ctx); err != nil {
-		if elsewhere != nil {
-			err = errors.Join(err, elsewhere.Close())
-		}
 		return nil, err
 	}
 	defer func() {
@@ -118,7 +112,9 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	}()
 	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Hold: cfg.Scan.Hold, Logger: s.logger}
 	s.Registry = g
-	g.Meta = elsewhere // so that Close closes it
+	if away != nil {
+		g.Meta = away.Store // so that Close closes it
+	}
 	if cfg.Policy != "" {
 		if g.Admit, err = admitBy(cfg.Policy, cfg.URL); err != nil {
 			return s, err
@@ -138,7 +134,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
 		return s, err
 	}
-	db, err := s.openMeta(ctx, elsewhere, 0)
+	db, err := s.openMeta(ctx, away, 0)
 	if err != nil {
 		return s, err
 	}
@@ -157,6 +153,26 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	s.names = cfg.names()
 	s.handler = s.routes()
 	return s, nil
+}
+
+// enter takes the directory and connects to what is elsewhere. A directory that is not there yet is made last: an address that is
+// wrong leaves none. One that is there is taken first: a schema is not raised under a server that runs.
+func (s *Server) enter(ctx context.Context) (*elsewhere, error) {
+	_, err := os.Lstat(s.cfg.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		away, err := s.connect(ctx, 0)
+		if err == nil {
+			if err = s.layout(ctx); err != nil {
+				err = away.close(err)
+			}
+		}
+		return away, err
+	}
+	if err := s.layout(ctx); err != nil {
+		return nil, err
+	}
+	away, err := s.connect(ctx, 0)
+	return away, s.abandon(err)
 }
 
 //go:noinline

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 var errEnded = errors.New("the transaction has ended")
@@ -77,4 +79,23 @@ func (s *store) diagnose(err error) error {
 		return fmt.Errorf("%s: %w", s.address, err)
 	}
 	return err
+}
+
+// unopened is an error of opening the database, to whoever names its address.
+func (s *store) unopened(err error) error {
+	if err = (dialect{}).Err(err); !errors.Is(err, meta.ErrUnavailable) {
+		return err
+	}
+	why := err.Error()
+	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok { // a line for each way that was tried, often the same
+		lines := strings.Split(connect.Error(), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimSpace(lines[i])
+		}
+		why = strings.Join(slices.Compact(lines[min(1, len(lines)-1):]), "; ")
+	}
+	e := diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, why).
+		Hint("does it run, and is it at the address that --db, SKL_DB or [db] names?")
+	e.Err, e.Retryable = err, true
+	return e
 }

@@ -82,7 +82,7 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 	s.readers.SetMaxIdleConns(o.Readers)
 	s.writers.SetMaxOpenConns(1)
 	if err := s.migrate(ctx); err != nil {
-		return nil, errors.Join(s.diagnose(err), s.disconnect())
+		return nil, errors.Join(s.unopened(err), s.disconnect())
 	}
 	s.updates = batch.New(&writer{db: s.writers}, maxDelay)
 	return s, nil

@@ -120,34 +120,35 @@ func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 		cfg.Data = a.dataDir(r.Data)
 	}
 	cfg.Access.Open = cfg.Access.Open || r.Open
+	setting := "--db"
 	if r.Database == "" && cfg.DB == (server.DB{}) {
-		r.Database = a.Scope.Getenv("SKL_DB")
+		setting, r.Database = "SKL_DB", a.Scope.Getenv("SKL_DB")
 	}
 	switch scheme, _, _ := strings.Cut(r.Database, "://"); scheme {
 	case "postgres", "postgresql":
 		cfg.DB.URL, cfg.DB.URLFile = r.Database, ""
 	default:
-		if err := a.inData("db", r.Database, filepath.Join(cfg.Data, "meta.db")); err != nil {
+		if err := a.inData(setting, r.Database, filepath.Join(cfg.Data, "meta.db")); err != nil {
 			return cfg, err
 		}
 	}
-	return cfg, a.inData("blobs", r.Blobs, filepath.Join(cfg.Data, "blobs"))
+	return cfg, a.inData("--blobs", r.Blobs, filepath.Join(cfg.Data, "blobs"))
 }
 
 // inData accepts the one place where a part of the data can be.
-func (a *Admin) inData(flag, text, place string) error {
+func (a *Admin) inData(setting, text, place string) error {
 	scheme, rest, ok := strings.Cut(text, ":")
 	switch {
 	case text == "":
 		return nil
 	case ok && len(scheme) > 1 && scheme != "sqlite" && scheme != "file":
-		return diag.New(diag.Misuse, "not_supported", "--%s: this version knows no %s for that", flag, diag.Printable(scheme)).
+		return diag.New(diag.Misuse, "not_supported", "%s: this version knows no %s for that", setting, diag.Printable(scheme)).
 			Hint("skl registry serve --data DIR")
 	case ok && len(scheme) > 1:
 		text = strings.TrimPrefix(rest, "//")
 	}
 	if scope.Absolute(a.Scope.Cwd, text) != place {
-		return diag.New(diag.Misuse, "not_supported", "--%s: it is %s, and nowhere else", flag, a.Scope.Short(place)).Hint("skl registry serve --data DIR")
+		return diag.New(diag.Misuse, "not_supported", "%s: it is %s, and nowhere else", setting, a.Scope.Short(place)).Hint("skl registry serve --data DIR")
 	}
 	return nil
 }
