@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// tables are all tables whose rows are the same in every database.
+// tables are all tables whose rows are the same in every database, and in every place of blobs.
 var tables = []string{
 	"settings", "namespaces", "grants", "tokens", "accounts", "used", "blobs", "links", "uploads", "manifests", "edges", "tags",
 	"releases", "skills", "downloads", "events", "log_records", "log_hashes", "advisories", "search_cells", "search_values", "search_ids",

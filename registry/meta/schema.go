@@ -62,7 +62,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 
 // migrations returns the statements that lead from each version of the schema to the next. One that
 // was released is never changed again.
-func migrations() []string { return []string{schema1, schema2, schema3, schema4, schema5} }
+func migrations() []string { return []string{schema1, schema2, schema3, schema4, schema5, schema6} }
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
 //
@@ -192,3 +192,17 @@ CREATE TABLE advisories (
 
 // Only searches changed.
 const schema5 = ``
+
+// Where a store of objects keeps the blobs, and uploads under way there. A backup holds the blobs themselves, and not these rows.
+const schema6 = `
+CREATE TABLE objects (
+	digest TEXT PRIMARY KEY, object TEXT NOT NULL, size BIGINT NOT NULL, modified BIGINT NOT NULL, state TEXT NOT NULL
+) {clustered};
+CREATE UNIQUE INDEX objects_object ON objects (object);
+CREATE TABLE staged (
+	id TEXT PRIMARY KEY, object TEXT NOT NULL, upload TEXT NOT NULL, length BIGINT NOT NULL, parts TEXT NOT NULL, tail TEXT NOT NULL,
+	whole INTEGER NOT NULL, version BIGINT NOT NULL, updated BIGINT NOT NULL
+);
+CREATE INDEX staged_object ON staged (object);
+CREATE INDEX staged_tail ON staged (tail)
+`
