@@ -10,7 +10,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -24,6 +23,8 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/skl-project/skl/registry/registrytest/keep"
 )
 
 // errMissing says that PostgreSQL is not installed.
@@ -156,10 +157,7 @@ func prepare(bin, dir, password string) error {
 	return nil
 }
 
-// pipes keep what waits for this process to end waiting. What nobody refers to would be closed.
-var pipes []io.Closer
-
-// serve starts the server, and a shell that waits for this process to end and then stops it.
+// serve starts the server, which stops when this process ends.
 func serve(bin, dir string, port int, address string, args []string) error {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -180,13 +178,7 @@ func serve(bin, dir string, port int, address string, args []string) error {
 		text, _ := os.ReadFile(log.Name())
 		return fmt.Errorf("PostgreSQL does not start: %w: %s", err, text)
 	}
-	keeper := exec.Command("sh", "-c", `trap "" INT TERM HUP; read -r line; kill -QUIT "$1"; while kill -0 "$1"; do sleep 0.1; done; rm -rf "$2"`, "sh", strconv.Itoa(cmd.Process.Pid), dir)
-	pipe, err := keeper.StdinPipe() // it ends with this process
-	if err == nil {
-		err = keeper.Start()
-	}
-	pipes = append(pipes, pipe)
-	return err
+	return keep.Until(cmd.Process.Pid, "QUIT", dir)
 }
 
 // answers waits until the server at an address answers.
