@@ -33,6 +33,9 @@ var (
 	ErrFull     = errors.New("no space left")                         // disk or quota; works again when there is space
 	ErrTooLarge = errors.New("content is larger than is stored here") // a limit of the store
 	ErrRecent   = errors.New("blob was stored again")                 // Delete was told to spare it
+
+	// ErrUnavailable is the error of a store that does not answer, or refuses for now. A Put that ended so may have happened.
+	ErrUnavailable = errors.New("the store of blobs is not available")
 )
 
 // Full gives an error of the system that means that the disk, or the share of it, is used up, the
@@ -54,28 +57,20 @@ type Store interface {
 	// there already: only who has the content may claim to have it. When it returns nil
 	// the blob is durable, and its Modified is now.
 	// Errors: ErrDigest, ErrTooLarge, ErrFull, that of r. After an error nothing is left behind.
-	//
-	// On S3: PUT with If-None-Match: *, and the digest as x-amz-checksum-sha256 where it
-	// is sha256; a 412 means that it is there, then a copy onto itself renews Modified.
 	Put(ctx context.Context, d Digest, size int64, r io.Reader) error
 
 	// Append adds r to the upload id at offset and returns the new length, which is durable.
 	// At offset 0 it creates the upload, if need be. After an error the upload is as it was before.
 	// An id is 1-128 of A-Z, a-z, 0-9, "-" and "_".
 	// After a crash an upload may hold more bytes than Append ever reported; then the
-	// offset that the caller recorded is right, and what lies beyond is dropped.
+	// offset that the caller recorded is right, and what lies beyond is dropped; or it is ErrOffset, and the upload begins anew.
 	// Errors: ErrOffset, ErrTooLarge, ErrFull, that of r.
-	//
-	// On S3: one part of a multipart upload; a remainder below 5 MiB is an object beside it.
 	Append(ctx context.Context, id string, offset int64, r io.Reader) (length int64, err error)
 
 	// Commit makes the upload id the blob d, durably, and returns its size. Known is what
 	// the caller computed while it appended; with the zero value the store reads
 	// the upload back. An upload that is not d stays: the caller may Abort it.
 	// Errors: ErrDigest, ErrOffset if there is no such upload, ErrFull.
-	//
-	// On S3: complete the multipart upload below the staging prefix, then a copy to its
-	// name on condition that it is absent; or one conditional PUT when it is small.
 	Commit(ctx context.Context, id string, d Digest, known Appended) (size int64, err error)
 
 	// Abort removes the upload id. It is no error if there is none.
@@ -83,9 +78,6 @@ type Store interface {
 
 	// Open returns the content of d, verified: never a byte that does not hash to d.
 	// Errors: ErrNotFound, ErrCorrupt. The caller closes the content.
-	//
-	// On S3: content up to some size is read into memory and hashed; larger content is
-	// read once to verify it, which is remembered by ETag, and then by ranges.
 	Open(ctx context.Context, d Digest) (Content, error)
 
 	// Stat returns the size of d in bytes. It does not verify the content.
@@ -97,8 +89,8 @@ type Store interface {
 	// d unused and the one in which it removes it: a Put in between wins.
 	// Errors: ErrNotFound, ErrRecent.
 	//
-	// On S3: HEAD, then DELETE with If-Match of the ETag and version that HEAD gave; a
-	// copy onto itself makes a new version.
+	// No store may decide by times or tags of content that two processes write: the same bytes have the same tag, and a copy
+	// onto itself need not get another time.
 	Delete(ctx context.Context, d Digest, unless time.Time) error
 
 	// Blobs yields all blobs in the order of their digests. Those stored or deleted meanwhile may be
@@ -112,6 +104,17 @@ type Store interface {
 	// Check hashes the content of d anew, from the device as far as that is possible,
 	// and trusts nothing that is remembered. Errors: ErrNotFound, ErrCorrupt.
 	Check(ctx context.Context, d Digest) error
+}
+
+// A Remote is a [Store] that other processes use as well, over a network.
+type Remote interface {
+	Store
+	// Probe asks whether it answers. Errors: ErrUnavailable.
+	Probe(ctx context.Context) error
+	// URL is an address from which everybody can read d for a while, unverified. Errors: ErrNotFound, ErrCorrupt.
+	URL(ctx context.Context, d Digest, valid time.Duration) (string, error)
+	// Survey notes which blobs are not there any more, for Stat to say, without a question for each.
+	Survey(ctx context.Context) error
 }
 
 // Content is an open blob. ReadAt may be called concurrently.

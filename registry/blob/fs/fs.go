@@ -49,6 +49,8 @@ const (
 type Store struct {
 	// MaxBytes is the largest blob that is accepted; 0 means no limit. Set it before first use.
 	MaxBytes int64
+	// Scratch says that nothing has to survive: nothing is synced. Set it before first use.
+	Scratch bool
 
 	dir      string
 	syncs    syncer

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"os"
 	"sync"
 
 	"github.com/skl-project/skl/install/durable"
@@ -58,4 +59,20 @@ func (s *syncer) dir(dir string) error {
 	}
 	s.mu.Unlock()
 	return b.err
+}
+
+// sync makes what was written to f durable, unless nothing has to be.
+func (s *Store) sync(f *os.File) error {
+	if s.Scratch {
+		return nil
+	}
+	return f.Sync()
+}
+
+// syncDir makes the names in dir durable, unless nothing has to be.
+func (s *Store) syncDir(dir string) error {
+	if s.Scratch {
+		return nil
+	}
+	return s.syncs.dir(dir)
 }

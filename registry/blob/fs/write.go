@@ -148,7 +148,7 @@ func (s *Store) store(d blob.Digest, r io.Reader, check func() error) error {
 		err = check()
 	}
 	if err == nil {
-		err = f.Sync()
+		err = s.sync(f)
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
@@ -170,7 +170,7 @@ func (s *Store) name(d blob.Digest, from string) error {
 		return err
 	}
 	s.healed(d)
-	return s.syncs.dir(filepath.Dir(to))
+	return s.syncDir(filepath.Dir(to))
 }
 
 func (s *Store) rename(d blob.Digest, from, to string) error {
@@ -187,7 +187,7 @@ func (s *Store) rename(d blob.Digest, from, to string) error {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := durable.SyncDir(filepath.Dir(dir)); err != nil {
+		if err := s.syncDir(filepath.Dir(dir)); err != nil {
 			return err
 		}
 	}
@@ -236,7 +236,7 @@ func (s *Store) renew(d blob.Digest) (bool, error) {
 	// Its name may be younger than the last sync of the directory: another Put may have just
 	// renamed it. This Put too acknowledges only what is durable.
 	if now.Sub(before.ModTime()) < time.Minute {
-		return true, s.syncs.dir(filepath.Dir(path))
+		return true, s.syncDir(filepath.Dir(path))
 	}
 	return true, nil
 }
@@ -285,10 +285,10 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 		err = blob.ErrTooLarge
 	}
 	if err == nil {
-		err = f.Sync()
+		err = s.sync(f)
 	}
 	if err == nil && offset == 0 {
-		err = s.syncs.dir(s.staging(""))
+		err = s.syncDir(s.staging(""))
 	}
 	if err != nil {
 		if offset == 0 {
@@ -388,7 +388,7 @@ func (s *Store) commit(ctx context.Context, id string, d blob.Digest, known blob
 		if err := f.Truncate(size); err != nil {
 			return 0, err
 		}
-		if err := f.Sync(); err != nil {
+		if err := s.sync(f); err != nil {
 			return 0, err
 		}
 	}
