@@ -1,6 +1,6 @@
 // Package peertest gives tests the programs of others that skl has to get along with: the
-// conformance suite of the OCI distribution specification, the clients crane and oras, and the
-// registry of the distribution project. Their versions are fixed in testdata/peers/go.mod.
+// conformance suite of the OCI distribution specification, the clients crane and oras, the
+// registry of the distribution project, and an S3 server. Their versions are fixed in testdata/peers/go.mod.
 //
 // A program is built once, into the user's cache directory, and built again when that module
 // changes. Where it cannot be built, for want of the modules and a network, the test is
@@ -32,12 +32,13 @@ const (
 	Crane        = "github.com/google/go-containerregistry/cmd/crane"
 	Distribution = "github.com/distribution/distribution/v3/cmd/registry"
 	Oras         = "github.com/skl-project/skl/testdata/peers/oras"
+	Gateway      = "github.com/versity/versitygw/cmd/versitygw" // an S3 server
 )
 
 // Program returns the path of the executable built from the package.
 func Program(t testing.TB, pkg string) string {
 	t.Helper()
-	path, err := build(pkg)
+	path, err := Build(pkg)
 	if err != nil {
 		Skip(t, fmt.Sprintf("%s cannot be built here: %v", filepath.Base(pkg), err))
 	}
@@ -59,7 +60,8 @@ const buildTime = 8 * time.Minute
 // built holds, by package, what a build in this process came to: a failed one is not tried again.
 var built sync.Map // of func() (string, error)
 
-func build(pkg string) (string, error) {
+// Build is Program for what is no test.
+func Build(pkg string) (string, error) {
 	once, _ := built.LoadOrStore(pkg, sync.OnceValues(func() (string, error) { return buildOnce(pkg) }))
 	return once.(func() (string, error))()
 }

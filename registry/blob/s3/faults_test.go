@@ -1,0 +1,286 @@
+package s3_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/blob/s3"
+	"github.com/skl-project/skl/registry/blob/s3/s3test"
+)
+
+// A proxy stands before the S3 server and does to requests and answers what before and after say.
+type proxy struct {
+	before   atomic.Pointer[func(http.ResponseWriter, *http.Request) (done bool)]
+	after    atomic.Pointer[func(*http.Response)]
+	requests atomic.Int64
+	url      string
+}
+
+func startProxy(t testing.TB) *proxy {
+	t.Helper()
+	s3test.Address(t) // or skip
+	endpoint, err := s3test.Endpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{}
+	reverse := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // it is signed
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if after := p.after.Load(); after != nil {
+				(*after)(r)
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) },
+	}
+	reverse.ErrorLog = log.New(io.Discard, "", 0)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.requests.Add(1)
+		if before := p.before.Load(); before != nil && (*before)(w, r) {
+			return
+		}
+		reverse.ServeHTTP(w, r)
+	}))
+	server.Config.ErrorLog = reverse.ErrorLog
+	t.Cleanup(server.Close)
+	p.url = server.URL
+	return p
+}
+
+func (p *proxy) do(before func(http.ResponseWriter, *http.Request) bool, after func(*http.Response)) {
+	p.before.Store(&before)
+	if before == nil {
+		p.before.Store(nil)
+	}
+	p.after.Store(&after)
+	if after == nil {
+		p.after.Store(nil)
+	}
+}
+
+// A body is one that goes wrong.
+type body struct {
+	io.ReadCloser
+	left int  // bytes after which it does
+	flip bool // a bit, instead of an end
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n <= b.left {
+		b.left -= n
+		return n, err
+	}
+	if b.flip {
+		p[b.left] ^= 1
+		b.flip = false
+		b.left = 1 << 62
+		return n, err
+	}
+	return b.left, io.ErrUnexpectedEOF
+}
+
+// Whatever the network and the server do: never a wrong byte, what was acknowledged is there, and the number of tries is bounded.
+func TestFaults(t *testing.T) {
+	p := startProxy(t)
+	m := openMeta(t)
+	address := s3test.At(p.url)
+	fresh := func() *s3.Store { return openAt(t, address, s3.Options{Meta: m}) }
+	fail := func(w http.ResponseWriter, status int, code string) {
+		w.WriteHeader(status)
+		io.WriteString(w, "<Error><Code>"+code+"</Code><Message>as the test says</Message></Error>")
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var mu sync.Mutex
+	chance := func(n int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n) == 0
+	}
+	for name, fault := range map[string]struct {
+		before func(http.ResponseWriter, *http.Request) bool
+		after  func(*http.Response)
+	}{
+		"a tenth fails": {before: func(w http.ResponseWriter, r *http.Request) bool {
+			if chance(10) {
+				fail(w, http.StatusServiceUnavailable, "SlowDown")
+				return true
+			}
+			return false
+		}},
+		"half the answers are lost": {after: func(r *http.Response) {
+			if r.Request.Method != http.MethodGet && chance(2) {
+				r.StatusCode, r.Body = http.StatusInternalServerError, io.NopCloser(strings.NewReader("<Error><Code>InternalError</Code></Error>"))
+				r.Header.Del("Content-Length")
+				r.ContentLength = -1
+			}
+		}},
+		"bodies are cut": {after: func(r *http.Response) {
+			if r.Request.Method == http.MethodGet && chance(2) {
+				r.Body = &body{ReadCloser: r.Body, left: 700}
+			}
+		}},
+		"bodies are changed": {after: func(r *http.Response) {
+			if r.Request.Method == http.MethodGet && chance(4) {
+				r.Body = &body{ReadCloser: r.Body, left: 700, flip: true}
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.do(nil, nil)
+			writer, reader := fresh(), fresh()
+			p.do(fault.before, fault.after)
+			began, stored, failed := p.requests.Load(), map[blob.Digest][]byte{}, 0
+			for i := range 20 {
+				content := noise(1000 + i*10_000)
+				d := blob.Sum(blob.SHA256, content)
+				if err := writer.Put(t.Context(), d, -1, bytes.NewReader(content)); err == nil {
+					stored[d] = content
+				} else if !errors.Is(err, blob.ErrUnavailable) {
+					t.Errorf("Put: %v", err)
+				}
+				got, err := read(t.Context(), reader, d)
+				switch {
+				case err == nil && !bytes.Equal(got, content):
+					t.Error("wrong bytes")
+				case err != nil:
+					failed++
+				}
+			}
+			if n := p.requests.Load() - began; n > 20*20 {
+				t.Errorf("%d requests for 20 blobs", n)
+			}
+			t.Logf("%d of 20 stored, %d of 20 not read at once, %d requests", len(stored), failed, p.requests.Load()-began)
+			p.do(nil, nil)
+			after := fresh()
+			for d, content := range stored {
+				if err := after.Check(t.Context(), d); err != nil { // heals what was taken for damaged
+					t.Errorf("acknowledged: %v", err)
+				}
+				want(t, after, d, content)
+			}
+		})
+	}
+}
+
+// That a store is away is said by the kind of error; what the cache has is served.
+func TestAway(t *testing.T) {
+	p := startProxy(t)
+	m := openMeta(t)
+	s := openAt(t, s3test.At(p.url), s3.Options{Meta: m})
+	content, absent := noise(1000), noise(1000)
+	d := put(t, s, content)
+	p.do(func(w http.ResponseWriter, _ *http.Request) bool { panic(http.ErrAbortHandler) }, nil)
+	want(t, s, d, content)
+	if err := s.Put(t.Context(), blob.Sum(blob.SHA256, absent), -1, bytes.NewReader(absent)); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Put: %v", err)
+	}
+	if _, err := s.Append(t.Context(), "up", 0, bytes.NewReader(absent)); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Append: %v", err)
+	}
+	if err := s.Check(t.Context(), d); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Check: %v", err)
+	}
+	if err := s.Probe(t.Context()); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Probe: %v", err)
+	}
+	if err := s.Survey(t.Context()); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("Survey: %v", err)
+	}
+	p.do(nil, nil)
+	if err := s.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if size, err := s.Stat(t.Context(), d); err != nil || size != 1000 {
+		t.Errorf("Stat = %d, %v", size, err)
+	}
+}
+
+// A deletion that arrives after the same content was stored again removes the old object and not the new one.
+func TestLateDeletion(t *testing.T) {
+	p := startProxy(t)
+	m := openMeta(t)
+	address := s3test.At(p.url)
+	a, b := openAt(t, address, s3.Options{Meta: m}), openAt(t, address, s3.Options{Meta: m})
+	content := noise(1000)
+	d := put(t, a, content)
+	arrived, release := make(chan bool), make(chan bool)
+	p.do(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodDelete {
+			arrived <- true
+			<-release
+		}
+		return false
+	}, nil)
+	deleted := make(chan error)
+	go func() { deleted <- a.Delete(t.Context(), d, time.Time{}) }()
+	<-arrived
+	put(t, b, content)
+	close(release)
+	if err := <-deleted; err != nil {
+		t.Error(err)
+	}
+	p.do(nil, nil)
+	want(t, openAt(t, address, s3.Options{Meta: m}), d, content)
+}
+
+// diskUse is how many bytes of content a cache has.
+func diskUse(t testing.TB, dir string) (size int64) {
+	t.Helper()
+	for _, file := range cached(t, dir) {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	return size
+}
+
+// damage changes every file of a cache.
+func damage(t testing.TB, dir string) {
+	t.Helper()
+	for _, file := range cached(t, dir) {
+		if err := os.WriteFile(file, noise(100), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func cached(t testing.TB, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, "content", "blobs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
