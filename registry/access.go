@@ -175,11 +175,11 @@ func (g *Registry) checkSkillName(namespace, name string) error {
 
 // view is Meta.View with errors for users.
 func (g *Registry) view(ctx context.Context, fn func(*meta.Tx) error) error {
-	return Explain(g.Meta.View(ctx, fn))
+	return g.reading(ctx, func() error { return Explain(g.Meta.View(ctx, fn)) })
 }
 
 func (g *Registry) update(ctx context.Context, fn func(*meta.Tx) error) error {
-	return Explain(g.Meta.Update(ctx, fn))
+	return g.reading(ctx, func() error { return Explain(g.Meta.Update(ctx, fn)) })
 }
 
 // change is update of something that who asked for. A request may have been under way for long, with its rights

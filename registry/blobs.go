@@ -99,26 +99,55 @@ func gone(what, reason string) error {
 	return e
 }
 
-// OpenBlob opens it; the caller closes it.
-func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (blob.Content, error) {
-	if err := auth.CheckRepository(repo); err != nil {
-		return nil, err
+// Blobs larger than redirectSize are read elsewhere, if that is allowed, for redirectTime. Who may not read it any more meanwhile can
+// read it until then.
+const (
+	redirectSize = 1 << 20
+	redirectTime = 5 * time.Minute
+)
+
+// BlobURL is an address elsewhere from which a blob can be read for a short time, "" if it is to be read here.
+func (g *Registry) BlobURL(ctx context.Context, who Caller, repo string, d blob.Digest) (string, error) {
+	remote, is := g.Blobs.(blob.Remote)
+	if !is || !g.Redirect {
+		return "", nil
 	}
-	find := func(tx *meta.Tx) error {
+	size, err := g.readableBlob(ctx, who, repo, d)
+	if err != nil || size <= redirectSize {
+		return "", err
+	}
+	url, err := remote.URL(ctx, d, redirectTime)
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrCorrupt) {
+		return "", nil // who opens it is told
+	}
+	return url, Explain(err)
+}
+
+// readableBlob is the size of a blob that who may read.
+func (g *Registry) readableBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (size int64, err error) {
+	if err := auth.CheckRepository(repo); err != nil {
+		return 0, err
+	}
+	err = g.view(ctx, func(tx *meta.Tx) error {
 		a, err := g.readable(ctx, tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
 		if err != nil {
 			return err
 		}
-		_, _, err = g.findBlob(ctx, tx, who, a, repo, d)
+		size, _, err = g.findBlob(ctx, tx, who, a, repo, d)
 		return err
-	}
-	if err := g.view(ctx, find); err != nil {
+	})
+	return size, err
+}
+
+// OpenBlob opens it; the caller closes it.
+func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (blob.Content, error) {
+	if _, err := g.readableBlob(ctx, who, repo, d); err != nil {
 		return nil, err
 	}
 	c, err := g.Blobs.Open(ctx, d)
 	if errors.Is(err, blob.ErrNotFound) {
 		// Lost, unless it was deleted and collected just now.
-		if gone := g.view(ctx, find); gone != nil {
+		if _, gone := g.readableBlob(ctx, who, repo, d); gone != nil {
 			return nil, gone
 		}
 	}
@@ -232,8 +261,9 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 			if err != nil {
 				return err
 			}
-			if !g.stored(ctx, d, size) {
-				return nil
+			stored, err := g.storedIn(ctx, tx, d, size)
+			if err != nil || !stored {
+				return err
 			}
 			mounted = true
 			return tx.LinkBlob(ctx, repo, d.String(), size, g.now())

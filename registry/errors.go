@@ -74,6 +74,10 @@ func Explain(err error) error {
 		e := diag.New(diag.Failed, "unavailable", "the database of the registry does not answer")
 		e.Err, e.Retryable = err, true
 		return e
+	case errors.Is(err, blob.ErrUnavailable):
+		e := diag.New(diag.Failed, "unavailable", "the store of the registry's blobs does not answer")
+		e.Err, e.Retryable = err, true
+		return e
 	case errors.Is(err, blob.ErrDigest):
 		return diag.New(diag.Misuse, "wrong_digest", "the content does not have the digest it was sent under")
 	case errors.Is(err, blob.ErrOffset):

@@ -50,6 +50,11 @@ func (g *Registry) Fsck(ctx context.Context) (FsckReport, error) {
 	}); err != nil {
 		report.add("log", g.Key.Origin(), "%s", err)
 	}
+	if s, ok := g.Blobs.(blob.Remote); ok {
+		if err := s.Survey(ctx); err != nil {
+			return report, Explain(err)
+		}
+	}
 	if err := g.eachBlob(ctx, func(d blob.Digest, size int64) error {
 		report.Blobs++
 		have, err := g.Blobs.Stat(ctx, d)
@@ -171,11 +176,7 @@ func (g *Registry) checkRelease(ctx context.Context, tx *meta.Tx, repo string, r
 	}
 	for _, digest := range []string{r.Zip, r.Artifact, r.Report} {
 		if d, err := blob.ParseDigest(digest); err == nil {
-			if _, err := g.Blobs.Stat(ctx, d); errors.Is(err, blob.ErrCorrupt) {
-				report.add("corrupt_blob", what, "%s is damaged; push it again, or restore it", digest)
-			} else if err != nil {
-				report.add("lost_blob", what, "%s is lost", digest)
-			}
+			g.checkStored(ctx, tx, d, what, report)
 		}
 	}
 	if r.LogIndex < 0 {
@@ -191,6 +192,24 @@ func (g *Registry) checkRelease(ctx context.Context, tx *meta.Tx, repo string, r
 	}
 	if err != nil || rec.Action != tlog.Publish || rec.Name != repo || rec.Version != r.Version || rec.Manifest != r.Manifest {
 		report.add("unlogged", what, "entry %d of the log is not its publication", r.LogIndex)
+	}
+}
+
+// checkStored looks for a blob that a release needs.
+func (g *Registry) checkStored(ctx context.Context, tx *meta.Tx, d blob.Digest, what string, report *FsckReport) {
+	var err error
+	if _, remote := g.Blobs.(blob.Remote); !remote {
+		_, err = g.Blobs.Stat(ctx, d)
+	} else if o, e := tx.Object(ctx, d.String()); e != nil || o.State == meta.ObjectLost {
+		err = blob.ErrNotFound
+	} else if o.State == meta.ObjectDamaged {
+		err = blob.ErrCorrupt
+	}
+	switch {
+	case errors.Is(err, blob.ErrCorrupt):
+		report.add("corrupt_blob", what, "%s is damaged; push it again, or restore it", d)
+	case err != nil:
+		report.add("lost_blob", what, "%s is lost", d)
 	}
 }
 

@@ -171,6 +171,7 @@ func (m *meanwhile) Stat(ctx context.Context, d blob.Digest) (int64, error) {
 // TestBackupBesideTheServer: a backup by another process keeps the server's gc from removing what the
 // copy of the database names.
 func TestBackupBesideTheServer(t *testing.T) {
+	metatest.OnlyFiles(t)
 	f := open(t, meta.Policy{})
 	f.now = time.Now()
 	ctx := t.Context()

@@ -225,8 +225,8 @@ func (g *Registry) whole(ctx context.Context, tx *meta.Tx, m meta.Manifest, budg
 		if err != nil {
 			return false, err
 		}
-		if !g.stored(ctx, d, size) {
-			return false, nil
+		if stored, err := g.storedIn(ctx, tx, d, size); err != nil || !stored {
+			return false, err
 		}
 	}
 	for _, text := range m.Manifests {
@@ -373,10 +373,16 @@ func (g *Registry) present(ctx context.Context, tx *meta.Tx, m meta.Manifest) er
 		if err != nil {
 			return err
 		}
-		if size, _, err := tx.Blob(ctx, m.Repo, d); errors.Is(err, meta.ErrNotFound) || err == nil && !g.stored(ctx, digest, size) {
-			return diag.New(diag.Misuse, "blob_missing", "the manifest names blob %s, which was not pushed to %s", d, m.Repo)
-		} else if err != nil {
+		size, _, err := tx.Blob(ctx, m.Repo, d)
+		stored := false
+		if err == nil {
+			stored, err = g.storedIn(ctx, tx, digest, size)
+		}
+		if err != nil && !errors.Is(err, meta.ErrNotFound) {
 			return err
+		}
+		if !stored {
+			return diag.New(diag.Misuse, "blob_missing", "the manifest names blob %s, which was not pushed to %s", d, m.Repo)
 		}
 	}
 	for _, d := range m.Manifests {

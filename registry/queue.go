@@ -72,17 +72,23 @@ func (g *Registry) Queue(ctx context.Context, who Caller, namespace string, sinc
 		}
 		return nil
 	})
-	return list, err
+	if err != nil {
+		return list, err
+	}
+	for i := range list { // not in the transaction: there may be many
+		w := &list[i]
+		report, err := g.Report(ctx, w.Release)
+		if err != nil && w.Release.Report != "" { // the others are listed all the same
+			w.Reason = strings.TrimPrefix(w.Reason+"; "+err.Error(), "; ")
+		}
+		w.Findings = g.waitFor(report)
+	}
+	return list, nil
 }
 
 // waiting says what r waits for, and whether who can end that.
 func (g *Registry) waiting(ctx context.Context, tx *meta.Tx, who Caller, ns meta.Namespace, r meta.Release) (Waiting, error) {
 	w := Waiting{Release: r, For: ForDecision, Yours: g.Open || who.May(auth.Approve, r.Repo())}
-	report, err := g.report(r)
-	if err != nil { // the others are listed all the same
-		w.Reason = strings.TrimPrefix(w.Reason+"; "+err.Error(), "; ")
-	}
-	w.Findings = g.waitFor(report)
 	switch {
 	case r.State == meta.Draft:
 		w.For, w.Yours = ForSignature, g.Open || who.May(auth.Publish, r.Repo())

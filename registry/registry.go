@@ -53,6 +53,8 @@ type Registry struct {
 	// Grace is how long at least a blob stays that a client was told is here: the grace of the
 	// collections that will run. 0 means an hour.
 	Grace time.Duration
+	// Redirect has clients read large blobs from where a [blob.Remote] keeps them.
+	Redirect bool
 	// Issuers verify the identity tokens of publishers. Nil takes none.
 	Issuers *auth.Issuers
 	// TrustedRoot verifies keyless signatures; nil accepts signatures by key only.
@@ -71,6 +73,7 @@ type Registry struct {
 	counts  map[string]int64 // downloads since the last flush, under counted
 
 	withdrawn withdrawn
+	contents  contents
 }
 
 // A Caller is who asks, and from where.

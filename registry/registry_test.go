@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-
 	"testing/fstest"
 	"time"
 
@@ -21,6 +23,8 @@ import (
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/blob/fs"
+	"github.com/skl-project/skl/registry/blob/s3"
+	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/tlog"
@@ -61,10 +65,7 @@ func open(t testing.TB, policy meta.Policy) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	blobs, err := fs.Open(filepath.Join(dir, "blobs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	blobs := openBlobs(t, dir, db)
 	key, err := tlog.NewKey("registry.example/log")
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +78,72 @@ func open(t testing.TB, policy meta.Policy) *fixture {
 		}
 	}
 	return f
+}
+
+// openBlobs opens a store of blobs in dir, or in a bucket where that is what is tested.
+func openBlobs(t testing.TB, dir string, db meta.Store) blob.Store {
+	t.Helper()
+	if !metatest.S3() {
+		blobs, err := fs.Open(filepath.Join(dir, "blobs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return blobs
+	}
+	at, err := s3.ParseAddress(s3test.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs, err := s3.Open(t.Context(), at, s3.Options{Meta: db, Dir: filepath.Join(dir, "cache")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outside{blobs, t}
+}
+
+// outside is a store that must not be asked in a transaction: it is elsewhere, and asks the metadata itself.
+type outside struct {
+	*s3.Store
+	t testing.TB
+}
+
+func (o outside) check() {
+	o.t.Helper()
+	callers := make([]uintptr, 100)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if strings.Contains(f.Function, "meta/postgres.") || strings.Contains(f.Function, "meta/batch.") {
+			o.t.Errorf("the store of blobs is asked in a transaction:\n%s", debug.Stack())
+			return
+		}
+	}
+}
+
+func (o outside) Put(ctx context.Context, d blob.Digest, size int64, r io.Reader) error {
+	o.check()
+	return o.Store.Put(ctx, d, size, r)
+}
+
+func (o outside) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
+	o.check()
+	return o.Store.Open(ctx, d)
+}
+
+func (o outside) Stat(ctx context.Context, d blob.Digest) (int64, error) {
+	o.check()
+	return o.Store.Stat(ctx, d)
+}
+
+func (o outside) Check(ctx context.Context, d blob.Digest) error {
+	o.check()
+	return o.Store.Check(ctx, d)
+}
+
+func (o outside) Delete(ctx context.Context, d blob.Digest, unless time.Time) error {
+	o.check()
+	return o.Store.Delete(ctx, d, unless)
 }
 
 // skillOf is the files of a small skill.

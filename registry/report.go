@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -185,14 +186,23 @@ func (g *Registry) Report(ctx context.Context, r meta.Release) (wire.Report, err
 	if r.Report == "" {
 		return wire.Report{}, diag.New(diag.Misuse, "not_found", "%s@%s was published before this registry audited releases", r.Repo(), r.Version)
 	}
-	return g.report(r)
+	var report wire.Report
+	err := g.reading(ctx, func() (err error) {
+		report, err = g.report(r)
+		return err
+	})
+	return report, err
 }
 
+// report is Report for a transaction.
 func (g *Registry) report(r meta.Release) (out wire.Report, err error) {
 	if r.Report == "" {
 		return wire.Report{V: 1}, nil
 	}
 	text, err := g.small(r.Report, maxReport)
+	if _, is := errors.AsType[unread](err); is {
+		return out, err
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &out)
 	}

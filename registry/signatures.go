@@ -3,11 +3,11 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 
-	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/attest"
@@ -43,36 +43,27 @@ func (g *Registry) bundles(ctx context.Context, tx *meta.Tx, repo, manifest stri
 		return nil, err
 	}
 	var list []Signature
+	missing := unread{}
 	for _, m := range referrers {
 		var doc document
 		if json.Unmarshal(m.Bytes, &doc) != nil || len(doc.Layers) != 1 {
 			continue
 		}
 		text, err := g.small(doc.Layers[0].Digest.String(), attest.MaxBundle)
+		if more, ok := errors.AsType[unread](err); ok {
+			maps.Copy(missing, more)
+			continue
+		}
 		if err != nil {
 			g.logger().Warn("a signature cannot be read", "repo", repo, "manifest", m.Digest, "error", err)
 			continue
 		}
 		list = append(list, Signature{m.Annotations[predicateAnnotation], text})
 	}
+	if len(missing) > 0 {
+		return nil, missing
+	}
 	return list, nil
-}
-
-// small reads a blob of at most limit bytes.
-func (g *Registry) small(digest string, limit int64) ([]byte, error) {
-	d, err := blob.ParseDigest(digest)
-	if err != nil {
-		return nil, err
-	}
-	content, err := g.Blobs.Open(context.Background(), d)
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close()
-	if content.Size() > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes", digest, limit)
-	}
-	return io.ReadAll(content)
 }
 
 // verifySigner looks for a signature of one of the policy's signers. If there is none it

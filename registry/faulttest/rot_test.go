@@ -48,6 +48,7 @@ func flip(t *testing.T, path string, offset int64) {
 // TestRot: a flipped bit is never served, by any path; scrub finds it, and a push of the same
 // content heals it.
 func TestRot(t *testing.T) {
+	metatest.OnlyFiles(t)
 	long.Slow(t)
 	data := metatest.Dir(t)
 	srv, admin := open(t, setup{Data: data})
@@ -131,6 +132,7 @@ func TestRot(t *testing.T) {
 
 // TestCutWhileServing: nobody takes the part of a file that is cut short while it is served for the whole.
 func TestCutWhileServing(t *testing.T) {
+	metatest.OnlyFiles(t)
 	long.Slow(t)
 	data := metatest.Dir(t)
 	_, admin := open(t, setup{Data: data})

@@ -46,6 +46,20 @@ func (q *request) headBlob(d blob.Digest) error {
 }
 
 func (q *request) getBlob(d blob.Digest) error {
+	elsewhere, err := q.h.Registry.BlobURL(q.r.Context(), q.who, q.target.repo, d)
+	if err != nil {
+		return err
+	}
+	if elsewhere != "" {
+		q.describeBlob(d)
+		if q.unchanged(d.String()) {
+			return nil
+		}
+		q.w.Header().Set("Cache-Control", "no-store")
+		q.w.Header().Set("Location", elsewhere)
+		q.status(http.StatusTemporaryRedirect)
+		return nil
+	}
 	c, err := q.h.Registry.OpenBlob(q.r.Context(), q.who, q.target.repo, d)
 	if err != nil {
 		return err

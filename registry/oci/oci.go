@@ -33,6 +33,7 @@ import (
 // are *diag.Error with the codes of that package.
 type Registry interface {
 	StatBlob(ctx context.Context, who registry.Caller, repo string, d blob.Digest) (int64, error)
+	BlobURL(ctx context.Context, who registry.Caller, repo string, d blob.Digest) (string, error)
 	OpenBlob(ctx context.Context, who registry.Caller, repo string, d blob.Digest) (blob.Content, error)
 	PutBlob(ctx context.Context, who registry.Caller, repo string, d blob.Digest, size int64, r io.Reader) error
 	MountBlob(ctx context.Context, who registry.Caller, repo, from string, d blob.Digest) (bool, error)

@@ -1,4 +1,5 @@
-// Package metatest opens metadata for tests of what is above it: in SQLite, or with SKL_TEST_STORE=postgres in PostgreSQL.
+// Package metatest opens metadata for tests of what is above it: in SQLite, or with SKL_TEST_STORE=postgres in PostgreSQL, and with
+// SKL_TEST_STORE=s3 in PostgreSQL with the blobs of servers in S3.
 package metatest
 
 import (
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/postgres"
 	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
@@ -18,12 +20,16 @@ import (
 )
 
 // Postgres reports whether tests use PostgreSQL.
-func Postgres() bool { return os.Getenv("SKL_TEST_STORE") == "postgres" }
+func Postgres() bool { return os.Getenv("SKL_TEST_STORE") != "" }
+
+// S3 reports whether servers that tests open have their blobs in a bucket.
+func S3() bool { return os.Getenv("SKL_TEST_STORE") == "s3" }
 
 // A location is database.json of a registry.
 type location struct {
 	URL       string `json:"url"`
 	Directory string `json:"directory"`
+	Blobs     string `json:"blobs,omitempty"`
 }
 
 // Dir returns a new directory for the data of a registry: empty, or with the address of an empty schema in database.json.
@@ -40,7 +46,11 @@ func Prepare(t testing.TB, dir string) {
 	if _, err := os.Stat(filepath.Join(dir, "database.json")); !Postgres() || err == nil {
 		return
 	}
-	text, err := json.Marshal(location{postgrestest.URL(t), "test"})
+	at := location{URL: postgrestest.URL(t), Directory: "test"}
+	if S3() {
+		at.Blobs = s3test.Address(t)
+	}
+	text, err := json.Marshal(at)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "database.json"), text, 0o600)
 	}
@@ -97,5 +107,13 @@ func OnlyFile(t testing.TB) {
 	t.Helper()
 	if Postgres() {
 		t.Skip("skipped: it is about the file of SQLite")
+	}
+}
+
+// OnlyFiles skips a test that looks at the files of blobs where they are in a bucket.
+func OnlyFiles(t testing.TB) {
+	t.Helper()
+	if S3() {
+		t.Skip("skipped: it is about blobs in files")
 	}
 }
