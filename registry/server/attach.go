@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/skl-project/skl/registry"
-	blobfs "github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -28,16 +28,19 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 	if g.Key, err = tlog.ParseKey(string(text)); err != nil {
 		return nil, err
 	}
-	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
-		return nil, err
-	}
 	away, err := s.connect(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	if g.Meta, err = s.openMeta(ctx, away, 2); err != nil {
-		return nil, away.close(err)
-	}
 	s.Registry = g
+	if away != nil {
+		g.Meta = away.Store                                                 // so that Close closes it
+		if s.scratch, err = os.MkdirTemp("", "skl-registry-"); err != nil { // that of the directory is its server's
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	if err := s.openStores(ctx, g, away, 2, s.scratch); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }

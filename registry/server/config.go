@@ -35,7 +35,8 @@ type Config struct {
 	Data     string   `toml:"data"` // directory of everything that is kept
 	Reserved []string `toml:"reserved"`
 
-	DB DB `toml:"db"`
+	DB    DB    `toml:"db"`
+	Blobs Blobs `toml:"blobs"`
 
 	TLS struct {
 		Cert  string `toml:"cert"`  // PEM file, with the chain
@@ -111,6 +112,14 @@ func (d DB) address() (string, error) {
 // isPostgres does not look further: the driver does, and its errors hold no password.
 func isPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
+}
+
+// Blobs says where blobs are: in a bucket, or by default in the data directory.
+type Blobs struct {
+	URL   string `toml:"url"`   // s3://bucket/prefix?endpoint=URL&region=NAME&path_style=BOOL
+	Cache int64  `toml:"cache"` // MiB of them that are kept in the data directory as well; 0 means 1024
+	// Redirect has OCI clients read blobs of more than 1 MiB from the bucket, by addresses that everybody can use for 5 minutes.
+	Redirect bool `toml:"redirect"`
 }
 
 // Limits are requests a minute, by token, or by address without one. 0 takes the default, -1 is without limit.
@@ -234,6 +243,8 @@ func (c Config) Check() error {
 		return invalid("", 0, 0, "db.url begins with postgres://")
 	case c.DB.Connections < 0:
 		return invalid("", 0, 0, "db.connections is a number, or 0 for the default")
+	case c.Blobs.Cache < 0 || c.Blobs.Cache > 1<<30:
+		return invalid("", 0, 0, "blobs.cache is a number of MiB, or 0 for the default")
 	}
 	if _, _, err := net.SplitHostPort(c.addr()); err != nil {
 		return invalid("", 0, 0, "addr is an address and a port, as in %q", DefaultAddr)

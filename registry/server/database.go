@@ -9,22 +9,27 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry"
+	blobfs "github.com/skl-project/skl/registry/blob/fs"
+	"github.com/skl-project/skl/registry/blob/s3"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/postgres"
 	"github.com/skl-project/skl/registry/meta/sqlite"
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// A location is where the metadata of a data directory is, if that is not its own file: what database.json says. So commands that
-// are told the directory find the rest.
+// A location is where the metadata of a data directory is, if that is not its own file, and where the blobs are, if they are not in
+// it: what database.json says. So commands that are told the directory find the rest.
 type location struct {
 	URL    string `json:"url"`
 	Pooler bool   `json:"pooler,omitempty"`
-	// Directory is a name of the data directory that the database knows as well. Blobs are in the directory, and others would
-	// not have them.
+	// Directory is a name of the data directory that the database knows as well. Keys and blobs are in the directory, and
+	// others would not have them.
 	Directory string `json:"directory"`
+	Blobs     string `json:"blobs,omitempty"` // s3://…
 }
 
 func (s *Server) locationFile() string { return s.path("database.json") }
@@ -70,6 +75,14 @@ func (s *Server) locate() (before, next location, err error) {
 	if next = before; url != "" {
 		next.URL, next.Pooler = url, s.cfg.DB.Pooler
 	}
+	if next.Blobs = cmp.Or(s.cfg.Blobs.URL, next.Blobs); next.Blobs != "" {
+		if _, err := s3.ParseAddress(next.Blobs); err != nil {
+			return before, next, err
+		}
+		if err := s.mayMove(before, next); err != nil {
+			return before, next, err
+		}
+	}
 	if next.URL == "" {
 		return before, next, nil
 	}
@@ -79,6 +92,23 @@ func (s *Server) locate() (before, next location, err error) {
 	}
 	next.Directory = cmp.Or(next.Directory, rand.Text())
 	return before, next, postgres.CheckAddress(next.URL)
+}
+
+// mayMove refuses blobs in a bucket without metadata for many, and for a directory that holds blobs of its own.
+func (s *Server) mayMove(before, next location) error {
+	if next.URL == "" {
+		return diag.New(diag.Misuse, "not_supported", "blobs in S3 need metadata in PostgreSQL, which says what is there").
+			Hint("name a database with --db postgres://…, or leave --blobs out")
+	}
+	if before.Blobs != "" {
+		return nil
+	}
+	own, err := filepath.Glob(filepath.Join(s.path("blobs"), "blobs", "*", "*", "*"))
+	if err == nil && len(own) > 0 {
+		err = diag.New(diag.Misuse, "other_blobs", "%s holds a registry whose blobs are in it, in %s", s.cfg.Data, s.path("blobs")).
+			Hint("to serve that one, leave --blobs out; for a new one, name another directory and another database")
+	}
+	return err
 }
 
 // An elsewhere is metadata that is not in the directory.
@@ -101,26 +131,89 @@ func (s *Server) connect(ctx context.Context, readers int) (*elsewhere, error) {
 	return &elsewhere{db, before, next}, nil
 }
 
-// openMeta opens the directory's own database, if there is none elsewhere. If there is, it makes the directory and that belong to
-// each other.
-func (s *Server) openMeta(ctx context.Context, e *elsewhere, readers int) (meta.Store, error) {
+// openStores opens what keeps the metadata and the blobs of g: the directory's own, where there is nothing elsewhere. If there is, it
+// makes the directory and that belong to each other. What a bucket has is kept in the directory cache for a while. The caller closes g.Meta, also after an error.
+func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewhere, readers int, cache string) error {
 	if e == nil {
 		s.ownMeta = true
 		db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers})
 		if err != nil {
-			return nil, err // and no store that is nil
+			return err // and no store that is nil
 		}
-		return db, nil
+		g.Meta = db
+		return s.openBlobs(ctx, g, "", cache)
 	}
-	err := s.belongs(ctx, e.Store, e.next.Directory)
-	if err != nil || e.next == e.before {
-		return e.Store, err
+	g.Meta = e.Store
+	owned := false
+	if err := e.View(ctx, func(tx *meta.Tx) (err error) {
+		owned, err = s.owned(ctx, tx, e.next.Directory)
+		return err
+	}); err != nil {
+		return err
 	}
-	text, err := json.MarshalIndent(e.next, "", "  ")
-	if err == nil {
-		err = durable.WriteFile(s.locationFile(), append(text, '\n'), 0o600)
+	if err := s.openBlobs(ctx, g, e.next.Blobs, cache); err != nil {
+		return err
 	}
-	return e.Store, err
+	return s.own(ctx, e, owned)
+}
+
+func (s *Server) openBlobs(ctx context.Context, g *registry.Registry, address, cache string) error {
+	if address == "" {
+		blobs, err := blobfs.Open(s.path("blobs"))
+		if err != nil {
+			return err
+		}
+		g.Blobs = blobs
+		return nil
+	}
+	at, err := s3.ParseAddress(address)
+	if err != nil {
+		return err
+	}
+	blobs, err := s3.Open(ctx, at, s3.Options{Meta: g.Meta, Dir: cache, Cache: s.cfg.Blobs.Cache << 20})
+	if err != nil {
+		return err
+	}
+	g.Blobs = blobs
+	return nil
+}
+
+// directorySetting is what the database calls the directory that it belongs to.
+const directorySetting = "directory"
+
+// owned reports whether the database belongs to the directory, and refuses one that belongs to another.
+func (s *Server) owned(ctx context.Context, tx *meta.Tx, directory string) (bool, error) {
+	have, err := tx.Setting(ctx, directorySetting)
+	if errors.Is(err, meta.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil && string(have) != directory {
+		err = diag.New(diag.Misuse, "other_database", "the database belongs to another directory than %s, which has its keys", s.cfg.Data).
+			Hint("name that directory with --data, or a database without tables")
+	}
+	return err == nil, err
+}
+
+// own writes where everything is, and then into the database whose it is: what is interrupted in between goes on the next time.
+func (s *Server) own(ctx context.Context, e *elsewhere, owned bool) error {
+	if e.next != e.before {
+		text, err := json.MarshalIndent(e.next, "", "  ")
+		if err == nil {
+			err = durable.WriteFile(s.locationFile(), append(text, '\n'), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if owned {
+		return nil
+	}
+	return e.Update(ctx, func(tx *meta.Tx) error {
+		if owned, err := s.owned(ctx, tx, e.next.Directory); owned || err != nil {
+			return err
+		}
+		return tx.PutSetting(ctx, directorySetting, []byte(e.next.Directory))
+	})
 }
 
 // close closes what connect gave, also nothing, and returns err.
@@ -129,20 +222,4 @@ func (e *elsewhere) close(err error) error {
 		return err
 	}
 	return errors.Join(err, e.Close())
-}
-
-// belongs refuses a database that belongs to another directory, and makes a new one belong to this.
-func (s *Server) belongs(ctx context.Context, db meta.Store, directory string) error {
-	const key = "directory"
-	return db.Update(ctx, func(tx *meta.Tx) error {
-		have, err := tx.Setting(ctx, key)
-		if errors.Is(err, meta.ErrNotFound) {
-			return tx.PutSetting(ctx, key, []byte(directory))
-		}
-		if err == nil && string(have) != directory {
-			return diag.New(diag.Misuse, "other_database", "the database belongs to another directory than %s, which has its blobs", s.cfg.Data).
-				Hint("name that directory with --data, or a database without tables")
-		}
-		return err
-	})
 }

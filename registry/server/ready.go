@@ -60,7 +60,7 @@ func (c *readiness) checkQuick(ctx context.Context, s *Server) []string {
 	for _, check := range []struct {
 		what string
 		err  error
-	}{{"disk", s.probeDisk()}, {"database", s.probeDatabase(ctx)}, {"log", s.probeLog(ctx)}} {
+	}{{"disk", s.probeDisk()}, {"database", s.probeDatabase(ctx)}, {"log", s.probeLog(ctx)}, {"blobs", s.probeBlobs(ctx)}} {
 		if check.err != nil {
 			s.logger.ErrorContext(ctx, "not ready", "part", check.what, "error", check.err)
 			c.quick = append(c.quick, check.what+": "+notReady(check.err))
@@ -99,6 +99,17 @@ func (s *Server) probeDisk() (err error) {
 	}
 	_, err = f.Write(noise)
 	return blob.Full(errors.Join(err, f.Sync(), f.Close()))
+}
+
+// probeBlobs asks a store of blobs that is elsewhere.
+func (s *Server) probeBlobs(ctx context.Context) error {
+	remote, ok := s.Registry.Blobs.(blob.Remote)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, deepWait)
+	defer cancel()
+	return remote.Probe(ctx)
 }
 
 func (s *Server) probeDatabase(ctx context.Context) error {

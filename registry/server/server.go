@@ -1,9 +1,10 @@
-// Package server assembles a registry in one directory and serves it: the core over SQLite, or PostgreSQL,
-// and files, the OCI protocol, REST, the well-known indexes and the operator's pages.
+// Package server assembles a registry in one directory and serves it: the core over SQLite and files, or PostgreSQL
+// and S3, the OCI protocol, REST, the well-known indexes and the operator's pages.
 //
 //		DIR/meta.db           everything that is not a blob; or
-//		DIR/database.json     the address of the database that has it
-//		DIR/blobs             blobs, and uploads that are not finished
+//		DIR/database.json     the address of the database that has it, and of the bucket if that has the blobs
+//		DIR/blobs             blobs, and uploads that are not finished, unless they are in a bucket
+//		DIR/cache             blobs of a bucket, for a while
 //		DIR/keys/log.key      signs the transparency log; mode 0600
 //		DIR/log.head          the newest head of the log that was signed
 //		DIR/tmp               archives while they arrive; emptied at start
@@ -42,7 +43,6 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
-	blobfs "github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/tlog"
@@ -57,6 +57,7 @@ type Server struct {
 
 	cfg     Config
 	ownMeta bool     // the metadata is in a file of the data directory
+	scratch string   // directory to remove at the end; "" if there is none
 	names   []string // of the server, besides loopback
 	version string   // of the program
 	logger  *slog.Logger
@@ -110,7 +111,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 			s = nil
 		}
 	}()
-	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Hold: cfg.Scan.Hold, Logger: s.logger}
+	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Hold: cfg.Scan.Hold, Redirect: cfg.Blobs.Redirect, Logger: s.logger}
 	s.Registry = g
 	if away != nil {
 		g.Meta = away.Store // so that Close closes it
@@ -131,14 +132,9 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if len(cfg.Scan.Command) > 0 {
 		g.Scan = ScanCommand(cfg.Scan.Command, cfg.Scan.Timeout.or(time.Minute), s.path("tmp"))
 	}
-	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
+	if err = s.openStores(ctx, g, away, 0, s.path("cache")); err != nil {
 		return s, err
 	}
-	db, err := s.openMeta(ctx, away, 0)
-	if err != nil {
-		return s, err
-	}
-	g.Meta = db
 	if g.Key, err = s.logKey(); err != nil {
 		return s, err
 	}
@@ -283,6 +279,9 @@ func (s *Server) Close() error {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
 			s.closed = errors.Join(g.FlushDownloads(ctx), g.Meta.Close())
+		}
+		if s.scratch != "" {
+			s.closed = errors.Join(s.closed, os.RemoveAll(s.scratch))
 		}
 		s.unlock()
 	})

@@ -24,6 +24,11 @@ func Template(c Config) []byte {
 	t.flag("pooler", c.DB.Pooler, false, "the url is that of a pooler, which pools transactions")
 	t.number("connections", c.DB.Connections, 8)
 
+	t.table("blobs", "Blobs are in the data directory, or in a bucket of a store that speaks S3, with the key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
+	t.text("url", c.Blobs.URL, "s3://bucket/prefix?endpoint=https://s3.example&region=us-east-1", "it needs the metadata in PostgreSQL")
+	t.number("cache", int(c.Blobs.Cache), 1024)
+	t.flag("redirect", c.Blobs.Redirect, false, "clients read blobs of more than 1 MiB from the bucket, by addresses that anybody can use for 5 minutes")
+
 	t.table("tls", "Either a certificate and its key, or a proxy in front that ends TLS and sets X-Forwarded-For.")
 	t.text("cert", c.TLS.Cert, "tls.crt", "")
 	t.text("key", c.TLS.Key, "tls.key", "")

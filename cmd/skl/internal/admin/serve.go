@@ -28,7 +28,7 @@ type ServeRequest struct {
 	Data     string // "" is the configuration's, else registry in the data directory of skl
 	Open     bool   // anybody reads and writes; on loopback only
 	Database string // postgres://…, or the file that it is anyway; "" is the configuration's
-	Blobs    string // where they are anyway; anything else is refused
+	Blobs    string // s3://…, or the directory that they are in anyway; "" is the configuration's
 	Version  string // of skl, for clients that ask; "" is unknown
 	Log      slog.Handler
 	Ready    func(Serving) error // called once requests are answered; its error ends the server
@@ -131,6 +131,10 @@ func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 		if err := a.inData(setting, r.Database, filepath.Join(cfg.Data, "meta.db")); err != nil {
 			return cfg, err
 		}
+	}
+	if strings.HasPrefix(r.Blobs, "s3://") {
+		cfg.Blobs.URL = r.Blobs
+		return cfg, nil
 	}
 	return cfg, a.inData("--blobs", r.Blobs, filepath.Join(cfg.Data, "blobs"))
 }

@@ -24,7 +24,7 @@ func serveRegistryCommand() command {
 			&cli.StringFlag{Name: "config", Usage: "read registry.toml from `FILE`"},
 			&cli.BoolFlag{Name: "open", Usage: "anybody reads, writes and deletes anything; on loopback only"},
 			&cli.StringFlag{Name: "db", Usage: "keep the metadata in the PostgreSQL database of `URL`: postgres://… (default: meta.db in the data directory)"},
-			&cli.StringFlag{Name: "blobs", Usage: "the blobs, as `PATH`: blobs in the data directory"},
+			&cli.StringFlag{Name: "blobs", Usage: "keep the blobs in the bucket of `URL`: s3://bucket/prefix?endpoint=https://… (default: blobs in the data directory)"},
 		}}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/resolver/source/oci/ocitest"
@@ -89,6 +90,9 @@ func (r *Registries) start(ts *testscript.TestScript, args []string, env ...stri
 	cmd := exec.Command(skl, args...)
 	cmd.Dir = ts.Getenv("WORK")
 	cmd.Env = append(GitEnv(filepath.Join(ts.Getenv("WORK"), "home")), "PATH="+ts.Getenv("PATH"), "TMPDIR="+ts.Getenv("TMPDIR"))
+	for _, name := range bucketKeys {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
 	cmd.Env = append(cmd.Env, env...)
 	var stderr limitedLog
 	cmd.Stderr = &stderr
@@ -206,6 +210,25 @@ func ServeRegistry(t *testing.T, c server.Config) (host, token string) {
 		s.Close()
 	})
 	return l.Addr().String(), s.AdminToken
+}
+
+// bucketKeys are what a registry finds the key of a bucket in.
+var bucketKeys = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+
+// startBucket implements: bucket. It sets BLOBS_URL to a place for blobs that holds nothing, on the S3 server at BLOBS_ENDPOINT.
+func startBucket(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: bucket")
+	}
+	address, err := s3test.Place()
+	ts.Check(err)
+	setenv(ts, "BLOBS_URL", address)
+	endpoint, err := s3test.Endpoint()
+	ts.Check(err)
+	setenv(ts, "BLOBS_ENDPOINT", endpoint)
+	for _, name := range bucketKeys {
+		setenv(ts, name, os.Getenv(name))
+	}
 }
 
 // startDatabase implements: database. It sets DATABASE_URL to the address of an empty PostgreSQL database.

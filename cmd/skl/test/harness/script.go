@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
 	"github.com/skl-project/skl/testdata/long"
 )
@@ -62,7 +63,7 @@ func ScriptParams(t *testing.T, files []string) testscript.Params {
 		Cmds: (&Corner{T: t}).AddTo(Commands{
 			"publish": forge.Publish, "universe": forge.Universe, "follow": follow, "bundle": forge.Bundle, "skl": inProcess, "tree": Tree, "snapshot": snapshot, "unchanged": unchanged,
 			"blobs": blobs, "replace": Replace, "flip": flip, "spoil": spoil, "links": links, "exits": Exits, "refused": refused, "ask": askHTTP, "rule": rule, "files": serveFiles,
-			"registry": new(Registries).Command, "database": startDatabase, "service": new(Services).Command, "oci": StartOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(Models).Command,
+			"registry": new(Registries).Command, "database": startDatabase, "bucket": startBucket, "service": new(Services).Command, "oci": StartOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(Models).Command,
 		}),
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -72,6 +73,9 @@ func ScriptParams(t *testing.T, files []string) testscript.Params {
 				return Shared() != "", nil
 			case "postgres":
 				return postgrestest.Available(), nil
+			case "s3":
+				_, err := s3test.Endpoint()
+				return err == nil, nil
 			case "root":
 				return os.Getuid() == 0, nil
 			}
