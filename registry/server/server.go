@@ -57,6 +57,7 @@ type Server struct {
 
 	cfg     Config
 	ownMeta bool     // the metadata is in a file of the data directory
+	fresh   bool     // the data directory was not there
 	scratch string   // directory to remove at the end; "" if there is none
 	names   []string // of the server, besides loopback
 	version string   // of the program
@@ -107,7 +108,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	}
 	defer func() {
 		if err != nil {
-			s.Close()
+			s.undo()
 			s = nil
 		}
 	}()
@@ -155,7 +156,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 // wrong leaves none. One that is there is taken first: a schema is not raised under a server that runs.
 func (s *Server) enter(ctx context.Context) (*elsewhere, error) {
 	_, err := os.Lstat(s.cfg.Data)
-	if errors.Is(err, fs.ErrNotExist) {
+	if s.fresh = errors.Is(err, fs.ErrNotExist); s.fresh {
 		away, err := s.connect(ctx, 0)
 		if err == nil {
 			if err = s.layout(ctx); err != nil {
@@ -169,6 +170,22 @@ func (s *Server) enter(ctx context.Context) (*elsewhere, error) {
 	}
 	away, err := s.connect(ctx, 0)
 	return away, s.abandon(err)
+}
+
+// undo closes a server that does not start, and removes the directory that it made, unless there is data in it by now.
+func (s *Server) undo() {
+	bare := s.fresh && !HasData(s.cfg.Data)
+	if bare {
+		os.RemoveAll(s.path("cache"))
+		os.RemoveAll(s.path("tmp"))
+		for _, dir := range []string{"blobs/blobs", "blobs/staging", "blobs", "keys"} {
+			os.Remove(s.path(dir)) // if it is empty
+		}
+	}
+	s.Close()
+	if bare {
+		os.Remove(s.cfg.Data)
+	}
 }
 
 //go:noinline

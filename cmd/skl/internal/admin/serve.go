@@ -132,7 +132,7 @@ func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 			return cfg, err
 		}
 	}
-	if strings.HasPrefix(r.Blobs, "s3://") {
+	if strings.HasPrefix(r.Blobs, "s3:") {
 		cfg.Blobs.URL = r.Blobs
 		return cfg, nil
 	}
