@@ -118,14 +118,29 @@ func (g *Registry) read(ctx context.Context, digest string, limit int64) ([]byte
 	return io.ReadAll(content)
 }
 
-// storedIn is stored in a transaction: it asks no store that is elsewhere, whose rows say as much.
+// statIn is Stat of the store of blobs, in a transaction: it asks none that is elsewhere, whose rows say as much.
+func (g *Registry) statIn(ctx context.Context, tx *meta.Tx, d blob.Digest) (size int64, err error) {
+	if _, remote := g.Blobs.(blob.Remote); !remote {
+		return g.Blobs.Stat(ctx, d)
+	}
+	o, err := tx.Object(ctx, d.String())
+	switch {
+	case errors.Is(err, meta.ErrNotFound) || err == nil && o.State == meta.ObjectLost:
+		err = blob.ErrNotFound
+	case err == nil && o.State == meta.ObjectDamaged:
+		err = blob.ErrCorrupt
+	}
+	return o.Size, err
+}
+
+// storedIn is stored in a transaction.
 func (g *Registry) storedIn(ctx context.Context, tx *meta.Tx, d blob.Digest, size int64) (bool, error) {
 	if _, remote := g.Blobs.(blob.Remote); !remote {
 		return g.stored(ctx, d, size), nil
 	}
-	o, err := tx.Object(ctx, d.String())
-	if errors.Is(err, meta.ErrNotFound) {
+	have, err := g.statIn(ctx, tx, d)
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrCorrupt) {
 		return false, nil
 	}
-	return err == nil && o.State == meta.ObjectRight && (size < 0 || o.Size == size), err
+	return err == nil && (size < 0 || have == size), err
 }

@@ -176,7 +176,11 @@ func (g *Registry) checkRelease(ctx context.Context, tx *meta.Tx, repo string, r
 	}
 	for _, digest := range []string{r.Zip, r.Artifact, r.Report} {
 		if d, err := blob.ParseDigest(digest); err == nil {
-			g.checkStored(ctx, tx, d, what, report)
+			if _, err := g.statIn(ctx, tx, d); errors.Is(err, blob.ErrCorrupt) {
+				report.add("corrupt_blob", what, "%s is damaged; push it again, or restore it", digest)
+			} else if err != nil {
+				report.add("lost_blob", what, "%s is lost", digest)
+			}
 		}
 	}
 	if r.LogIndex < 0 {
@@ -192,24 +196,6 @@ func (g *Registry) checkRelease(ctx context.Context, tx *meta.Tx, repo string, r
 	}
 	if err != nil || rec.Action != tlog.Publish || rec.Name != repo || rec.Version != r.Version || rec.Manifest != r.Manifest {
 		report.add("unlogged", what, "entry %d of the log is not its publication", r.LogIndex)
-	}
-}
-
-// checkStored looks for a blob that a release needs.
-func (g *Registry) checkStored(ctx context.Context, tx *meta.Tx, d blob.Digest, what string, report *FsckReport) {
-	var err error
-	if _, remote := g.Blobs.(blob.Remote); !remote {
-		_, err = g.Blobs.Stat(ctx, d)
-	} else if o, e := tx.Object(ctx, d.String()); e != nil || o.State == meta.ObjectLost {
-		err = blob.ErrNotFound
-	} else if o.State == meta.ObjectDamaged {
-		err = blob.ErrCorrupt
-	}
-	switch {
-	case errors.Is(err, blob.ErrCorrupt):
-		report.add("corrupt_blob", what, "%s is damaged; push it again, or restore it", d)
-	case err != nil:
-		report.add("lost_blob", what, "%s is lost", d)
 	}
 }
 

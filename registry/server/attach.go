@@ -12,6 +12,9 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+// attachedCache is how many MiB of content a command that works on the data keeps: it reads all of it once.
+const attachedCache = 64
+
 // Attach opens the registry in data for Fsck, Scrub and Backup, also while another process serves it: it takes no
 // lock and makes nothing. What it returns has no handler; the caller closes it. A directory
 // that holds no registry is an error of class Misuse and code no_registry_data.
@@ -34,8 +37,10 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 	}
 	s.Registry = g
 	if away != nil {
-		g.Meta = away.Store                                                 // so that Close closes it
-		if s.scratch, err = os.MkdirTemp("", "skl-registry-"); err != nil { // that of the directory is its server's
+		g.Meta = away.Store // so that Close closes it
+		s.cfg.Blobs.Cache = attachedCache
+		// The directory's own cache is its server's.
+		if s.scratch, err = os.MkdirTemp("", "skl-registry-"); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
