@@ -47,6 +47,17 @@ func Full(err error) error {
 	return err
 }
 
+// About adds the digest to an error.
+func About(d Digest, err error) error {
+	if d.IsZero() {
+		return fmt.Errorf("blob without a digest: %w", err)
+	}
+	return fmt.Errorf("%s: %w", d, err)
+}
+
+// AboutUpload adds the upload to an error, which may be ErrFull.
+func AboutUpload(id string, err error) error { return fmt.Errorf("upload %q: %w", id, Full(err)) }
+
 // A Store keeps blobs. Its methods may be called concurrently.
 //
 // Besides the errors named at each method, any method may give an error of the

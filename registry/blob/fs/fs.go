@@ -95,14 +95,14 @@ func (s *Store) lock(d blob.Digest) *sync.Mutex {
 // Open returns verified content: see the package comment.
 func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 	if d.IsZero() {
-		return nil, about(d, blob.ErrNotFound)
+		return nil, blob.About(d, blob.ErrNotFound)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(s.path(d))
 	if err != nil {
-		return nil, about(d, missing(err))
+		return nil, blob.About(d, missing(err))
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -110,7 +110,7 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, about(d, err)
+		return nil, blob.About(d, err)
 	}
 	size, id := info.Size(), identify(info)
 	if size > always && s.verified.has(d, id) {
@@ -120,11 +120,11 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 		defer f.Close()
 		content, err := readAll(f, size)
 		if err != nil {
-			return nil, about(d, err)
+			return nil, blob.About(d, err)
 		}
 		if !d.Names(content) {
 			s.found(d, info, blob.ErrCorrupt)
-			return nil, about(d, blob.ErrCorrupt)
+			return nil, blob.About(d, blob.ErrCorrupt)
 		}
 		if size > always {
 			s.verified.add(d, id)
@@ -139,7 +139,7 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 	if err != nil {
 		s.found(d, info, err)
 		f.Close()
-		return nil, about(d, err)
+		return nil, blob.About(d, err)
 	}
 	s.verified.add(d, id)
 	return &file{f, size}, nil
@@ -148,14 +148,14 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 // Stat returns the size of d. Its error is ErrCorrupt for content that Open or Check, of any process, found to be damaged.
 func (s *Store) Stat(ctx context.Context, d blob.Digest) (int64, error) {
 	if d.IsZero() {
-		return 0, about(d, blob.ErrNotFound)
+		return 0, blob.About(d, blob.ErrNotFound)
 	}
 	info, err := os.Stat(s.path(d))
 	if err != nil {
-		return 0, about(d, missing(err))
+		return 0, blob.About(d, missing(err))
 	}
 	if s.damaged(d, info) {
-		return 0, about(d, blob.ErrCorrupt)
+		return 0, blob.About(d, blob.ErrCorrupt)
 	}
 	return info.Size(), ctx.Err()
 }
@@ -164,7 +164,7 @@ func (s *Store) Stat(ctx context.Context, d blob.Digest) (int64, error) {
 // a blob that comes back after a crash is found unused again.
 func (s *Store) Delete(ctx context.Context, d blob.Digest, unless time.Time) error {
 	if d.IsZero() {
-		return about(d, blob.ErrNotFound)
+		return blob.About(d, blob.ErrNotFound)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -175,14 +175,14 @@ func (s *Store) Delete(ctx context.Context, d blob.Digest, unless time.Time) err
 	if !unless.IsZero() {
 		info, err := os.Stat(s.path(d))
 		if err != nil {
-			return about(d, missing(err))
+			return blob.About(d, missing(err))
 		}
 		if !info.ModTime().Before(unless) {
-			return about(d, blob.ErrRecent)
+			return blob.About(d, blob.ErrRecent)
 		}
 	}
 	if err := os.Remove(s.path(d)); err != nil {
-		return about(d, missing(err))
+		return blob.About(d, missing(err))
 	}
 	s.verified.drop(d)
 	s.healed(d)
@@ -193,23 +193,23 @@ func (s *Store) Delete(ctx context.Context, d blob.Digest, unless time.Time) err
 // file in memory, so that the medium is read.
 func (s *Store) Check(ctx context.Context, d blob.Digest) error {
 	if d.IsZero() {
-		return about(d, blob.ErrNotFound)
+		return blob.About(d, blob.ErrNotFound)
 	}
 	f, err := os.Open(s.path(d))
 	if err != nil {
-		return about(d, missing(err))
+		return blob.About(d, missing(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return about(d, err)
+		return blob.About(d, err)
 	}
 	s.verified.drop(d)
 	forget(f)
 	err = hashFile(ctx, f, d)
 	s.found(d, info, err)
 	if err != nil {
-		return about(d, err)
+		return blob.About(d, err)
 	}
 	return nil
 }
@@ -339,14 +339,6 @@ func readAll(f *os.File, size int64) ([]byte, error) {
 		err = nil
 	}
 	return content[:n], err
-}
-
-// about adds the digest to an error.
-func about(d blob.Digest, err error) error {
-	if d.IsZero() {
-		return fmt.Errorf("blob without a digest: %w", err)
-	}
-	return fmt.Errorf("%s: %w", d, err)
 }
 
 // missing makes the error of a file that is not there the one of the interface.

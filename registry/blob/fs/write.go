@@ -31,10 +31,10 @@ type upload struct {
 // Put stores what r holds: see [blob.Store].
 func (s *Store) Put(ctx context.Context, d blob.Digest, size int64, r io.Reader) error {
 	if d.IsZero() {
-		return about(d, blob.ErrDigest)
+		return blob.About(d, blob.ErrDigest)
 	}
 	if err := s.put(ctx, d, size, r); err != nil {
-		return about(d, blob.Full(err))
+		return blob.About(d, blob.Full(err))
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (s *Store) renew(d blob.Digest) (bool, error) {
 func (s *Store) Append(ctx context.Context, id string, offset int64, r io.Reader) (int64, error) {
 	length, err := s.append(ctx, id, offset, r)
 	if err != nil {
-		return 0, fmt.Errorf("upload %q: %w", id, blob.Full(err))
+		return 0, blob.AboutUpload(id, err)
 	}
 	return length, nil
 }
@@ -351,11 +351,11 @@ func (s *Store) discard(id string) error {
 // Commit turns an upload into a blob: see [blob.Store].
 func (s *Store) Commit(ctx context.Context, id string, d blob.Digest, known blob.Appended) (int64, error) {
 	if d.IsZero() {
-		return 0, about(d, blob.ErrDigest)
+		return 0, blob.About(d, blob.ErrDigest)
 	}
 	size, err := s.commit(ctx, id, d, known)
 	if err != nil {
-		return 0, about(d, fmt.Errorf("upload %q: %w", id, blob.Full(err)))
+		return 0, blob.About(d, blob.AboutUpload(id, err))
 	}
 	return size, nil
 }

@@ -83,6 +83,16 @@ func (b *bucket) put(ctx context.Context, key string, content io.ReadSeeker, siz
 	return explain(ctx.Err, err)
 }
 
+// sha256Of reads content to its end, and leaves it at its start.
+func sha256Of(content io.ReadSeeker) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	if _, err = io.Copy(h, content); err == nil {
+		_, err = content.Seek(0, io.SeekStart)
+	}
+	h.Sum(sum[:0])
+	return sum, err
+}
+
 func (b *bucket) putSmall(ctx context.Context, key string, content []byte) error {
 	return b.put(ctx, key, bytes.NewReader(content), int64(len(content)), sha256.Sum256(content))
 }
@@ -110,14 +120,11 @@ func (b *bucket) begin(ctx context.Context, key string) (string, error) {
 func (b *bucket) part(ctx context.Context, key, upload string, number int, content io.ReadSeeker, size int64) (string, error) {
 	ctx, cancel := during(ctx, size)
 	defer cancel()
-	h := sha256.New()
-	if _, err := io.Copy(h, content); err != nil {
+	sum, err := sha256Of(content)
+	if err != nil {
 		return "", err
 	}
-	if _, err := content.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	p, err := b.PutObjectPart(ctx, b.name, b.prefix+key, upload, number, content, size, minio.PutObjectPartOptions{Sha256Hex: hex.EncodeToString(h.Sum(nil))})
+	p, err := b.PutObjectPart(ctx, b.name, b.prefix+key, upload, number, content, size, minio.PutObjectPartOptions{Sha256Hex: hex.EncodeToString(sum[:])})
 	return p.ETag, explain(ctx.Err, err)
 }
 

@@ -63,7 +63,7 @@ func (c *cache) open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 		c.used(d, content.Size())
 	case errors.Is(err, blob.ErrCorrupt):
 		c.drop(d)
-		err = about(d, blob.ErrNotFound)
+		err = blob.About(d, blob.ErrNotFound)
 	}
 	return content, err
 }

@@ -15,7 +15,7 @@ import (
 // object returns the row of d. Its error is ErrNotFound also for a blob that is known to be lost, and ErrCorrupt for a damaged one.
 func (s *Store) object(ctx context.Context, d blob.Digest) (o meta.Object, err error) {
 	if d.IsZero() {
-		return o, about(d, blob.ErrNotFound)
+		return o, blob.About(d, blob.ErrNotFound)
 	}
 	if err := ctx.Err(); err != nil {
 		return o, err
@@ -26,9 +26,9 @@ func (s *Store) object(ctx context.Context, d blob.Digest) (o meta.Object, err e
 	})
 	switch {
 	case errors.Is(err, meta.ErrNotFound) || err == nil && o.State == meta.ObjectLost:
-		return o, about(d, blob.ErrNotFound)
+		return o, blob.About(d, blob.ErrNotFound)
 	case err == nil && o.State == meta.ObjectDamaged:
-		return o, about(d, blob.ErrCorrupt)
+		return o, blob.About(d, blob.ErrCorrupt)
 	}
 	return o, err
 }
@@ -50,7 +50,7 @@ func (s *Store) URL(ctx context.Context, d blob.Digest, valid time.Duration) (st
 	}
 	u, err := s.bucket.PresignedGetObject(ctx, s.bucket.name, s.bucket.prefix+o.Key, valid, nil)
 	if err != nil {
-		return "", about(d, explain(ctx.Err, err))
+		return "", blob.About(d, explain(ctx.Err, err))
 	}
 	return u.String(), nil
 }
@@ -71,7 +71,7 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 			return content, err
 		}
 	}
-	return nil, about(d, blob.ErrUnavailable)
+	return nil, blob.About(d, blob.ErrUnavailable)
 }
 
 // errMoved is the error for a blob that got another key, or was removed, while it was read.
@@ -116,7 +116,7 @@ func (s *Store) download(ctx context.Context, d blob.Digest, o meta.Object, take
 		case errors.Is(err, blob.ErrDigest) && try >= 2:
 			return s.found(ctx, d, o, meta.ObjectDamaged)
 		case errors.Is(err, blob.ErrFull) || ctx.Err() != nil || try >= tries:
-			return about(d, err)
+			return blob.About(d, err)
 		}
 	}
 }
@@ -151,13 +151,13 @@ func (s *Store) found(ctx context.Context, d blob.Digest, o meta.Object, state m
 	err := s.meta.Update(ctx, func(tx *meta.Tx) error { return tx.MarkObject(ctx, d.String(), o.Key, state) })
 	switch {
 	case errors.Is(err, meta.ErrNotFound):
-		return about(d, errMoved)
+		return blob.About(d, errMoved)
 	case err != nil && !errors.Is(err, meta.ErrFull):
-		return about(d, err)
+		return blob.About(d, err)
 	case state == meta.ObjectLost:
-		return about(d, fmt.Errorf("%w: the object %s is gone", blob.ErrNotFound, o.Key))
+		return blob.About(d, fmt.Errorf("%w: the object %s is gone", blob.ErrNotFound, o.Key))
 	}
-	return about(d, blob.ErrCorrupt)
+	return blob.About(d, blob.ErrCorrupt)
 }
 
 // Check reads the object anew, past the cache. One that was damaged or lost and is right again is served again.
@@ -186,13 +186,13 @@ func (s *Store) Check(ctx context.Context, d blob.Digest) error {
 		}
 		return err
 	}
-	return about(d, blob.ErrUnavailable)
+	return blob.About(d, blob.ErrUnavailable)
 }
 
 // Delete removes d: its row, unless something of the registry needs the blob, and then the object. If that fails it is left over.
 func (s *Store) Delete(ctx context.Context, d blob.Digest, unless time.Time) error {
 	if d.IsZero() {
-		return about(d, blob.ErrNotFound)
+		return blob.About(d, blob.ErrNotFound)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -217,10 +217,10 @@ func (s *Store) Delete(ctx context.Context, d blob.Digest, unless time.Time) err
 		err = blob.ErrNotFound
 	}
 	if err != nil {
-		return about(d, err)
+		return blob.About(d, err)
 	}
 	s.cache.drop(d)
-	_ = s.bucket.remove(ctx, o.Key)
+	s.forget(ctx, o.Key)
 	return nil
 }
 
@@ -244,25 +244,32 @@ func (s *Store) Blobs(ctx context.Context) iter.Seq2[blob.Info, error] {
 
 // objects yields all rows, by digest.
 func (s *Store) objects(ctx context.Context) iter.Seq2[meta.Object, error] {
-	return func(yield func(meta.Object, error) bool) {
-		for after := ""; ; {
-			var rows []meta.Object
+	return walk(ctx, s, "", func(tx *meta.Tx, after string) ([]meta.Object, error) { return tx.Objects(ctx, after, s.pageSize) },
+		func(o meta.Object) string { return o.Digest })
+}
+
+// walk yields the rows behind after of which page gives the next ones, in an order that name is of.
+func walk[T any](ctx context.Context, s *Store, after string, page func(tx *meta.Tx, after string) ([]T, error), name func(T) string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for after := after; ; {
+			var rows []T
 			err := ctx.Err()
 			if err == nil {
 				err = s.meta.View(ctx, func(tx *meta.Tx) (err error) {
-					rows, err = tx.Objects(ctx, after, s.pageSize)
+					rows, err = page(tx, after)
 					return err
 				})
 			}
 			if err != nil {
-				yield(meta.Object{}, err)
+				var none T
+				yield(none, err)
 				return
 			}
-			for _, o := range rows {
-				if !yield(o, nil) {
+			for _, row := range rows {
+				if !yield(row, nil) {
 					return
 				}
-				after = o.Digest
+				after = name(row)
 			}
 			if len(rows) < s.pageSize {
 				return

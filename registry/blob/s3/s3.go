@@ -18,7 +18,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -203,12 +202,4 @@ func isKey(key string) bool {
 
 func isRandom(name string) bool {
 	return len(name) >= 26 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz234567") == ""
-}
-
-// about adds the digest to an error.
-func about(d blob.Digest, err error) error {
-	if d.IsZero() {
-		return fmt.Errorf("blob without a digest: %w", err)
-	}
-	return fmt.Errorf("%s: %w", d, err)
 }

@@ -15,24 +15,9 @@ import (
 // interrupted, and of removals that failed.
 func (s *Store) Uploads(ctx context.Context) iter.Seq2[blob.Upload, error] {
 	return func(yield func(blob.Upload, error) bool) {
-		for after := ""; ; {
-			var rows []meta.Staged
-			err := s.meta.View(ctx, func(tx *meta.Tx) (err error) {
-				rows, err = tx.AllStaged(ctx, after, s.pageSize)
-				return err
-			})
-			if err != nil {
-				yield(blob.Upload{}, err)
+		for u, err := range s.uploads(ctx) {
+			if !yield(blob.Upload{ID: u.ID, Size: u.Length, Modified: u.Updated}, err) || err != nil {
 				return
-			}
-			for _, u := range rows {
-				if !yield(blob.Upload{ID: u.ID, Size: u.Length, Modified: u.Updated}, nil) {
-					return
-				}
-				after = u.ID
-			}
-			if len(rows) < s.pageSize {
-				break
 			}
 		}
 		for l, err := range s.left(ctx, time.Now().Add(-s.leftAge)) {
@@ -41,6 +26,11 @@ func (s *Store) Uploads(ctx context.Context) iter.Seq2[blob.Upload, error] {
 			}
 		}
 	}
+}
+
+func (s *Store) uploads(ctx context.Context) iter.Seq2[meta.Staged, error] {
+	return walk(ctx, s, "", func(tx *meta.Tx, after string) ([]meta.Staged, error) { return tx.AllStaged(ctx, after, s.pageSize) },
+		func(u meta.Staged) string { return u.ID })
 }
 
 // left yields what is in the bucket from before that time and has no row.
@@ -73,20 +63,22 @@ func (s *Store) left(ctx context.Context, before time.Time) iter.Seq2[listed, er
 // unknown yields the objects below a prefix that have no row of a blob. Pages of both are compared.
 func (s *Store) unknown(ctx context.Context, prefix string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
+		after := prefix
 		for objects, err := range s.pages(s.bucket.list(ctx, prefix)) {
 			if err != nil {
 				yield(listed{}, err)
 				return
 			}
-			rows, err := s.rows(ctx, before(objects[0].key), objects[len(objects)-1].key)
-			if err != nil {
-				yield(listed{}, err)
-				return
-			}
-			known := make(map[string]bool, len(rows))
-			for _, o := range rows {
+			last := objects[len(objects)-1].key
+			known := make(map[string]bool, len(objects))
+			for o, err := range s.rows(ctx, after, last) {
+				if err != nil {
+					yield(listed{}, err)
+					return
+				}
 				known[o.Key] = true
 			}
+			after = last
 			for _, l := range objects {
 				if !known[l.key] && !yield(l, nil) {
 					return
@@ -94,12 +86,6 @@ func (s *Store) unknown(ctx context.Context, prefix string) iter.Seq2[listed, er
 			}
 		}
 	}
-}
-
-// before is a key before key and behind all others before that: keys have no character that small at their end.
-func before(key string) string {
-	last := len(key) - 1
-	return key[:last] + string(key[last]-1) + "~"
 }
 
 // pages yields what all yields, many at once.
@@ -124,22 +110,12 @@ func (s *Store) pages(all iter.Seq2[listed, error]) iter.Seq2[[]listed, error] {
 	}
 }
 
-// rows are those with keys behind after, up to last.
-func (s *Store) rows(ctx context.Context, after, last string) (all []meta.Object, err error) {
-	for {
-		var some []meta.Object
-		err := s.meta.View(ctx, func(tx *meta.Tx) (err error) {
-			some, err = tx.ObjectsOf(ctx, after, last, s.pageSize)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, some...); len(some) < s.pageSize {
-			return all, nil
-		}
-		after = some[len(some)-1].Key
-	}
+// rows yields those with keys behind after, up to last.
+func (s *Store) rows(ctx context.Context, after, last string) iter.Seq2[meta.Object, error] {
+	return walk(ctx, s, after, func(tx *meta.Tx, after string) ([]meta.Object, error) {
+		return tx.ObjectsOf(ctx, after, last, s.pageSize)
+	},
+		func(o meta.Object) string { return o.Key })
 }
 
 // needed reports whether a row names a key.
@@ -175,15 +151,14 @@ func (s *Store) removeLeft(ctx context.Context, key string) error {
 func (s *Store) Survey(ctx context.Context) error {
 	after := ""
 	check := func(objects []listed, last string) error {
-		rows, err := s.rows(ctx, after, last)
-		if err != nil {
-			return err
-		}
 		sizes := make(map[string]int64, len(objects))
 		for _, l := range objects {
 			sizes[l.key] = l.size
 		}
-		for _, o := range rows {
+		for o, err := range s.rows(ctx, after, last) {
+			if err != nil {
+				return err
+			}
 			if size, there := sizes[o.Key]; there && size == o.Size {
 				continue
 			}

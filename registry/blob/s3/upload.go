@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,7 @@ import (
 func (s *Store) Append(ctx context.Context, id string, offset int64, r io.Reader) (int64, error) {
 	length, err := s.append(ctx, id, offset, r)
 	if err != nil {
-		return 0, fmt.Errorf("upload %q: %w", id, blob.Full(err))
+		return 0, blob.AboutUpload(id, err)
 	}
 	return length, nil
 }
@@ -42,10 +41,7 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		f.Close()
-		os.Remove(f.Name())
-	}()
+	defer discard(f)
 	began := time.Now()
 	rest, err := s.tail(ctx, u, f)
 	if err != nil {
@@ -69,10 +65,15 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 	if errors.Is(err, meta.ErrExists) || errors.Is(err, meta.ErrNotFound) {
 		return 0, blob.ErrOffset // somebody else was faster
 	}
-	if err == nil && old != "" && old != u.Tail {
-		_ = s.bucket.remove(ctx, old)
+	if err == nil && old != u.Tail {
+		s.forget(ctx, old)
 	}
 	return u.Length, err
+}
+
+func discard(f *os.File) {
+	f.Close()
+	os.Remove(f.Name())
 }
 
 // staged returns the row of an upload. Its error is ErrOffset if there is none.
@@ -160,15 +161,12 @@ func (s *Store) send(ctx context.Context, u *meta.Staged, f *os.File, size int64
 		return nil
 	}
 	rest := io.NewSectionReader(f, at, size-at)
-	h := sha256.New()
-	if _, err := io.Copy(h, rest); err != nil {
-		return err
-	}
-	if _, err := rest.Seek(0, io.SeekStart); err != nil {
+	sum, err := sha256Of(rest)
+	if err != nil {
 		return err
 	}
 	u.Tail = uploadKey()
-	return s.bucket.put(ctx, u.Tail, rest, rest.Size(), [sha256.Size]byte(h.Sum(nil)))
+	return s.bucket.put(ctx, u.Tail, rest, rest.Size(), sum)
 }
 
 // lost gives the error for a multipart upload that is not there any more, or has other parts, the identity of ErrOffset.
@@ -182,11 +180,11 @@ func lost(err error) error {
 // Commit makes an upload a blob: see [blob.Store]. Nothing is copied: the object of the upload is that of the blob from then on.
 func (s *Store) Commit(ctx context.Context, id string, d blob.Digest, known blob.Appended) (int64, error) {
 	if d.IsZero() {
-		return 0, about(d, blob.ErrDigest)
+		return 0, blob.About(d, blob.ErrDigest)
 	}
 	size, err := s.commit(ctx, id, d, known)
 	if err != nil {
-		return 0, about(d, fmt.Errorf("upload %q: %w", id, blob.Full(err)))
+		return 0, blob.About(d, blob.AboutUpload(id, err))
 	}
 	return size, nil
 }
@@ -240,8 +238,8 @@ func (s *Store) finish(ctx context.Context, u *meta.Staged) error {
 	if errors.Is(err, meta.ErrNotFound) {
 		err = blob.ErrOffset
 	}
-	if err == nil && rest != "" {
-		_ = s.bucket.remove(ctx, rest)
+	if err == nil {
+		s.forget(ctx, rest)
 	}
 	return err
 }
@@ -257,10 +255,7 @@ func (s *Store) join(ctx context.Context, u *meta.Staged) error {
 		if err != nil {
 			return err
 		}
-		defer func() {
-			f.Close()
-			os.Remove(f.Name())
-		}()
+		defer discard(f)
 		n, err := s.tail(ctx, *u, f)
 		if err != nil {
 			return err
@@ -322,10 +317,6 @@ func (s *Store) Abort(ctx context.Context, id string) error {
 	if u.Upload != "" && !u.Whole {
 		_ = s.bucket.abort(ctx, u.Key, u.Upload)
 	}
-	for _, key := range []string{u.Tail, u.Key} {
-		if key != "" {
-			_ = s.bucket.remove(ctx, key)
-		}
-	}
+	s.forget(ctx, u.Tail, u.Key)
 	return nil
 }

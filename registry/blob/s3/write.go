@@ -16,7 +16,7 @@ import (
 // Put stores a blob: see [blob.Store]. All of r is in the cache, and hashed, before S3 is asked for anything.
 func (s *Store) Put(ctx context.Context, d blob.Digest, size int64, r io.Reader) error {
 	if d.IsZero() {
-		return about(d, blob.ErrDigest)
+		return blob.About(d, blob.ErrDigest)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -32,11 +32,11 @@ func (s *Store) Put(ctx context.Context, d blob.Digest, size int64, r io.Reader)
 	}
 	sum, err := sumOf(d, content)
 	if err != nil {
-		return about(d, err)
+		return blob.About(d, err)
 	}
 	key, began := blobKey(d), time.Now()
 	if err := s.bucket.put(ctx, key, content, content.Size(), sum); err != nil {
-		return about(d, err)
+		return blob.About(d, err)
 	}
 	return s.link(ctx, d, key, content.Size(), began, nil)
 }
@@ -47,12 +47,7 @@ func sumOf(d blob.Digest, content io.ReadSeeker) (sum [sha256.Size]byte, err err
 		_, err = hex.Decode(sum[:], []byte(d.Hex()))
 		return sum, err
 	}
-	h := sha256.New()
-	if _, err = io.Copy(h, content); err == nil {
-		_, err = content.Seek(0, io.SeekStart)
-	}
-	h.Sum(sum[:0])
-	return sum, err
+	return sha256Of(content)
 }
 
 // renew makes a blob that is there as young as if it were stored now, and says whether it did. That the object is there, of that
@@ -70,7 +65,7 @@ func (s *Store) renew(ctx context.Context, d blob.Digest, size int64) (bool, err
 		return false, nil
 	}
 	if err != nil {
-		return false, about(d, err)
+		return false, blob.About(d, err)
 	}
 	err = s.meta.Update(ctx, func(tx *meta.Tx) error { return tx.RenewObject(ctx, d.String(), o.Key, time.Now()) })
 	if errors.Is(err, meta.ErrNotFound) { // removed or replaced meanwhile
@@ -100,12 +95,21 @@ func (s *Store) link(ctx context.Context, d blob.Digest, key string, size int64,
 		return tx.PutObject(ctx, meta.Object{Digest: d.String(), Key: key, Size: size, Modified: time.Now()})
 	})
 	if err != nil {
-		return about(d, err)
+		return blob.About(d, err)
 	}
-	if before.Key != "" && before.Key != key {
-		_ = s.bucket.remove(ctx, before.Key) // else it is left over
+	if before.Key != key {
+		s.forget(ctx, before.Key)
 	}
 	return nil
+}
+
+// forget removes objects that have no row any more, whether or not somebody still waits for that. One that stays is left over.
+func (s *Store) forget(ctx context.Context, keys ...string) {
+	for _, key := range keys {
+		if key != "" {
+			_ = s.bucket.remove(context.WithoutCancel(ctx), key)
+		}
+	}
 }
 
 // elapsed is how long ago a time was, also if the machine slept or the clock was set meanwhile.
