@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -46,6 +47,7 @@ const maxKeys = 1 << 15
 type Limiter struct {
 	now   func() time.Time
 	rates map[Class]Rate
+	share atomic.Int64 // processes that share the limits; 0 is 1
 
 	mu      sync.Mutex // guards what follows
 	buckets map[Class]*recent[string, bucket]
@@ -80,6 +82,13 @@ func DefaultRates() map[Class]Rate {
 	return map[Class]Rate{Reads: {PerMinute: 6000}, Writes: {PerMinute: 1200}, Downloads: {PerMinute: 3000}, Failures: {PerMinute: 20}}
 }
 
+// Share says that so many processes share the limits: each gives its part of them, so that all together do not give more.
+func (l *Limiter) Share(processes int) {
+	if l != nil {
+		l.share.Store(int64(processes))
+	}
+}
+
 // A Verdict is the state of a bucket after a request.
 type Verdict struct {
 	OK         bool
@@ -107,21 +116,23 @@ func (l *Limiter) take(class Class, key string, n int) Verdict {
 	defer l.mu.Unlock()
 	take := l.buckets[class].get(key, func() bucket {
 		b := rate.NewLimiter(rate.Limit(float64(r.PerMinute)/60), r.Burst)
-		return func(now time.Time, n int) (bool, float64) {
-			ok := b.TokensAt(now) >= 1
+		return func(now time.Time, need, n int) (bool, float64) {
+			ok := b.TokensAt(now) >= float64(need)
 			if ok && n > 0 {
 				ok = b.AllowN(now, n)
 			}
 			return ok, max(0, b.TokensAt(now))
 		}
 	})
-	ok, left := take(l.now(), n)
+	// A request costs as much as if each of the others had given one as well.
+	cost := int(min(max(l.share.Load(), 1), int64(r.Burst)))
+	ok, left := take(l.now(), cost, n*cost)
 	seconds := func(tokens float64) time.Duration {
 		return time.Duration(tokens * 60 / float64(r.PerMinute) * float64(time.Second))
 	}
-	v := Verdict{OK: ok, Class: class, Limit: r.PerMinute, Burst: r.Burst, Remaining: int(left), Reset: seconds(float64(r.Burst) - left)}
+	v := Verdict{OK: ok, Class: class, Limit: r.PerMinute, Burst: r.Burst, Remaining: int(left) / cost, Reset: seconds(float64(r.Burst) - left)}
 	if !ok {
-		v.RetryAfter = max(time.Millisecond, seconds(1-left))
+		v.RetryAfter = max(time.Millisecond, seconds(float64(cost)-left))
 	}
 	return v
 }
@@ -190,8 +201,8 @@ func (e *LimitError) Unwrap() error {
 	return err
 }
 
-// A bucket gives n tokens if it has one, and says what is left.
-type bucket func(now time.Time, n int) (ok bool, left float64)
+// A bucket gives n tokens if it has as many as are needed, and says what is left.
+type bucket func(now time.Time, need, n int) (ok bool, left float64)
 
 // recent is a map of the keys that were used last.
 type recent[K comparable, V any] struct {

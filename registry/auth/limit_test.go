@@ -153,3 +153,39 @@ func BenchmarkAllow(b *testing.B) {
 		l.Allow(auth.Reads, "192.0.2.1")
 	}
 }
+
+// Processes that share a limit give together what one would give alone, also if there are more of them than the burst has requests.
+func TestLimitShared(t *testing.T) {
+	for _, processes := range []int{0, 1, 2, 3, 50} {
+		c := &clock{noon}
+		limiters := make([]*auth.Limiter, max(1, processes))
+		for i := range limiters {
+			limiters[i] = auth.NewLimiter(map[auth.Class]auth.Rate{auth.Reads: {PerMinute: 60, Burst: 12}}, c.now)
+			limiters[i].Share(processes)
+		}
+		given := func() (n int) {
+			for _, l := range limiters {
+				for i := 0; ; i++ {
+					v := l.Allow(auth.Reads, "a")
+					if !v.OK {
+						if each := max(1, 12/len(limiters)); v.RetryAfter <= 0 || v.RetryAfter > time.Duration(len(limiters))*time.Second || i > each {
+							t.Errorf("%d processes, request %d: %+v", processes, i, v)
+						}
+						break
+					}
+					n++
+				}
+			}
+			return n
+		}
+		if n := given(); n != max(12, len(limiters)) { // each gives one at least
+			t.Errorf("%d processes give %d requests at once, want 12", processes, n)
+		}
+		c.Time = c.Add(12 * time.Second)
+		if n := given(); n != max(12, len(limiters)) {
+			t.Errorf("%d processes give %d requests after 12 s, want 12", processes, n)
+		}
+	}
+	var none *auth.Limiter
+	none.Share(2)
+}
