@@ -461,7 +461,7 @@ func (g *Registry) appendTo(ctx context.Context, who Caller, u *meta.Upload, s *
 		return u.Offset, err
 	}
 	length, err := g.Blobs.Append(ctx, u.ID, u.Offset, io.TeeReader(r, io.MultiWriter(h256, h512)))
-	if errors.Is(err, blob.ErrOffset) {
+	if errors.Is(err, blob.ErrOffset) && !errors.Is(err, blob.ErrBusy) {
 		return 0, g.lost(ctx, u)
 	}
 	if err != nil {
@@ -526,6 +526,7 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 	}
 	_, err = g.Blobs.Commit(ctx, id, d, known)
 	switch {
+	case errors.Is(err, blob.ErrBusy):
 	case errors.Is(err, blob.ErrOffset):
 		return g.lost(ctx, &u)
 	case errors.Is(err, blob.ErrDigest):

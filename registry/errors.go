@@ -85,6 +85,8 @@ func Explain(err error) error {
 	case errors.Is(err, blob.ErrTooLarge):
 		return diag.New(diag.Misuse, "too_large", "the upload is larger than this registry takes")
 	case errors.Is(err, blob.ErrCorrupt):
+	case errors.Is(err, blob.ErrBusy):
+		return diag.New(diag.Misuse, "wrong_range", "another request is writing to this upload")
 		return damaged(err, "corrupt", "this release")
 	case errors.Is(err, blob.ErrNotFound):
 		return damaged(err, "corrupt", "this release")

@@ -29,6 +29,7 @@ var (
 	ErrNotFound = errors.New("no such blob")
 	ErrDigest   = errors.New("content is not what was claimed")       // its digest or its size
 	ErrOffset   = errors.New("upload does not continue there")        // wrong offset, unknown upload, or one that is being written
+	ErrBusy     = errors.New("somebody else writes to the upload")    // beside ErrOffset: it is there, and the caller asks again where it is
 	ErrCorrupt  = errors.New("stored content is damaged")             // a Put of the same digest heals it
 	ErrFull     = errors.New("no space left")                         // disk or quota; works again when there is space
 	ErrTooLarge = errors.New("content is larger than is stored here") // a limit of the store

@@ -35,7 +35,7 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 	case err != nil:
 		return 0, err
 	case u.Whole || u.Length != offset:
-		return 0, blob.ErrOffset
+		return 0, elsewhere(u)
 	}
 	f, err := os.CreateTemp(s.scratch, "append-")
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 		return tx.PutStaged(ctx, u)
 	})
 	if errors.Is(err, meta.ErrExists) || errors.Is(err, meta.ErrNotFound) {
-		return 0, blob.ErrOffset // somebody else was faster
+		return 0, errBusy
 	}
 	if err == nil && old != u.Tail {
 		s.forget(ctx, old)
@@ -74,6 +74,19 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 func discard(f *os.File) {
 	f.Close()
 	os.Remove(f.Name())
+}
+
+var errBusy = fmt.Errorf("%w: %w", blob.ErrOffset, blob.ErrBusy)
+
+// busyTime is how long after a change of an upload its client may not have been told of it.
+const busyTime = time.Minute
+
+// elsewhere is the error for an upload that is not at the offset of the caller, who may have come between two steps of another process.
+func elsewhere(u meta.Staged) error {
+	if time.Since(u.Updated) < busyTime {
+		return errBusy
+	}
+	return blob.ErrOffset
 }
 
 // staged returns the row of an upload. Its error is ErrOffset if there is none.
@@ -101,7 +114,7 @@ func (s *Store) tail(ctx context.Context, u meta.Staged, f *os.File) (int64, err
 	defer cancel()
 	body, _, err := s.bucket.get(ctx, u.Tail)
 	if errors.Is(err, blob.ErrNotFound) {
-		return 0, blob.ErrOffset // somebody else went on meanwhile, or it is lost
+		return 0, elsewhere(u) // somebody else went on meanwhile, or it is lost
 	}
 	if err != nil {
 		return 0, err
@@ -211,7 +224,7 @@ func (s *Store) commit(ctx context.Context, id string, d blob.Digest, known blob
 	}
 	err = s.link(ctx, d, u.Key, u.Length, began, func(tx *meta.Tx) error { return tx.DropStaged(ctx, id, u.Version) })
 	if errors.Is(err, meta.ErrNotFound) {
-		return 0, blob.ErrOffset // somebody else was faster
+		return 0, errBusy
 	}
 	return u.Length, err
 }
@@ -236,7 +249,7 @@ func (s *Store) finish(ctx context.Context, u *meta.Staged) error {
 	u.Tail, u.Whole, u.Version = "", true, u.Version+1
 	err := s.meta.Update(ctx, func(tx *meta.Tx) error { return tx.PutStaged(ctx, *u) })
 	if errors.Is(err, meta.ErrNotFound) {
-		err = blob.ErrOffset
+		err = errBusy
 	}
 	if err == nil {
 		s.forget(ctx, rest)
