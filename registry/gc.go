@@ -39,13 +39,20 @@ func (g *Registry) GC(ctx context.Context, opt GCOptions) (GCReport, error) {
 	}
 	before := g.now().Add(-opt.Grace)
 	var report GCReport
-	steps := []func(context.Context, time.Time, GCOptions, *GCReport) error{g.gcDrafts, g.gcLinks, g.gcBlobs, g.gcUploads}
-	for _, step := range steps {
-		if err := step(ctx, before, opt, &report); err != nil {
-			return report, err
+	work := func(ctx context.Context) error {
+		steps := []func(context.Context, time.Time, GCOptions, *GCReport) error{g.gcDrafts, g.gcLinks, g.gcBlobs, g.gcUploads}
+		for _, step := range steps {
+			if err := step(ctx, before, opt, &report); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return report, nil
+	if opt.DryRun {
+		return report, work(ctx)
+	}
+	err := g.alone(ctx, "gc", work)
+	return report, err
 }
 
 // grace is how long what nothing needs stays.

@@ -60,6 +60,7 @@ type Registry struct {
 	// TrustedRoot verifies keyless signatures; nil accepts signatures by key only.
 	TrustedRoot []byte
 	Now         func() time.Time // nil means time.Now
+	Replica     string           // of those that serve the same data, for others to read
 	Logger      *slog.Logger     // nil drops
 
 	sweep   sync.Mutex // one gc, backup or restore at a time
@@ -74,6 +75,8 @@ type Registry struct {
 
 	withdrawn withdrawn
 	contents  contents
+	holding   sync.Once // makes holds
+	holds     string
 }
 
 // A Caller is who asks, and from where.

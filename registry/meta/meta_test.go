@@ -22,6 +22,7 @@ func (plain) SQL(statement string) string {
 	return strings.NewReplacer("{blob}", "BLOB", "{serial}", "INTEGER PRIMARY KEY", "{clustered}", "").Replace(statement)
 }
 func (plain) Schema(int) []string { return nil }
+func (plain) Now() string         { return "0" }
 func (plain) Err(err error) error { return err }
 
 func TestMigrate(t *testing.T) {

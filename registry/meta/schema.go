@@ -62,7 +62,9 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 
 // migrations returns the statements that lead from each version of the schema to the next. One that
 // was released is never changed again.
-func migrations() []string { return []string{schema1, schema2, schema3, schema4, schema5, schema6} }
+func migrations() []string {
+	return []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
+}
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
 //
@@ -205,4 +207,11 @@ CREATE TABLE staged (
 );
 CREATE INDEX staged_object ON staged (object);
 CREATE INDEX staged_tail ON staged (tail)
+`
+
+// Work that one of many processes does, for as long as it says that it does.
+const schema7 = `
+CREATE TABLE leases (
+	name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch BIGINT NOT NULL, until BIGINT NOT NULL
+) {clustered}
 `

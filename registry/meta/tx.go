@@ -45,6 +45,8 @@ type Dialect interface {
 	Unindex(ctx context.Context, q Querier, id int64) error
 	// Search finds what was indexed. It fills in default values of s itself.
 	Search(ctx context.Context, q Querier, s Search) (Hits, error)
+	// Now is the database's clock, in microseconds since 1970.
+	Now() string
 	// Among is a table j of numbers, "value", in the order of the JSON array that is the parameter.
 	Among(parameter string) string
 	// Copied is called when the rows of all other tables were copied: it makes what the dialect keeps beside them.

@@ -32,6 +32,9 @@ func (dialect) Schema(version int) []string {
 	)
 }
 
+// Now implements [meta.Dialect].
+func (dialect) Now() string { return `CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)` }
+
 // Index implements [meta.Dialect].
 func (dialect) Index(ctx context.Context, q meta.Querier, id int64, doc meta.Document) (int64, error) {
 	return search.Put(ctx, q, words{}, id, doc)

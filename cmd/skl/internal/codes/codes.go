@@ -218,6 +218,7 @@ var All = [][2]string{
 	{"keyless_service", "a service for keyless signatures refused, or answered nonsense"},
 	{"keyless_token", "there is no identity token for a keyless signature, or it is not accepted"},
 	{"library_missing", "a skill needs language packages (library_depends) that are not here"},
+	{"lease_held", "another process of the same registry does this work already"},
 	{"load_commands", "a skill runs commands when an agent loads it, and nobody accepted that"},
 	{"local_edits", "installed skills were edited, and the change would lose the edits"},
 	{"lock_conflict", "skl.lock holds the markers of an unfinished merge"},
