@@ -179,21 +179,46 @@ func (g *Registry) Grant(ctx context.Context, who Caller, gr meta.Grant) error {
 		return err
 	}
 	gr.Created = g.now()
-	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if err := g.mayGive(who, gr.Namespace, gr.Role); err != nil {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error { return g.putGrant(ctx, tx, who, gr) })
+}
+
+func (g *Registry) putGrant(ctx context.Context, tx *meta.Tx, who Caller, gr meta.Grant) error {
+	if err := g.mayGive(who, gr.Namespace, gr.Role); err != nil {
+		return err
+	}
+	if err := g.known(ctx, tx, who, gr.Namespace); err != nil {
+		return err
+	}
+	if err := checkTwin(ctx, tx, gr.Account); err != nil {
+		return err
+	}
+	if err := tx.PutGrant(ctx, gr); err != nil {
+		return err
+	}
+	return g.event(ctx, tx, who, "grant", gr.Namespace, map[string]string{"account": gr.Account, "role": gr.Role})
+}
+
+// FirstToken makes an administrator and a token for them if there is no token at all. Text is "" if there is one. Of many processes that
+// start at once, one gets a text.
+func (g *Registry) FirstToken(ctx context.Context, who Caller, account string) (text string, err error) {
+	made := ""
+	err = g.update(ctx, func(tx *meta.Tx) error {
+		made = ""
+		if have, err := tx.Tokens(ctx, "", "", 1); err != nil || len(have) > 0 {
 			return err
 		}
-		if err := g.known(ctx, tx, who, gr.Namespace); err != nil {
+		now := g.now()
+		if err := g.putGrant(ctx, tx, who, meta.Grant{Account: account, Namespace: "*", Role: string(auth.Admin), Created: now}); err != nil {
 			return err
 		}
-		if err := checkTwin(ctx, tx, gr.Account); err != nil {
-			return err
-		}
-		if err := tx.PutGrant(ctx, gr); err != nil {
-			return err
-		}
-		return g.event(ctx, tx, who, "grant", gr.Namespace, map[string]string{"account": gr.Account, "role": gr.Role})
+		text, id, hash := auth.NewToken()
+		made = text
+		return g.putToken(ctx, tx, who, meta.Token{ID: id, Hash: hash[:], Account: account, Namespace: "*", Role: string(auth.Admin), Created: now})
 	})
+	if err != nil {
+		return "", err
+	}
+	return made, nil
 }
 
 // mayGive refuses who gives a role that they do not have themselves.
@@ -291,35 +316,37 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 	}
 	text, id, hash := auth.NewToken()
 	t = meta.Token{ID: id, Hash: hash[:], Account: account, Namespace: namespace, Role: role, Created: now, Expires: expires}
-	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if err := g.mayGive(who, namespace, role); err != nil {
-			return err
-		}
-		if end := who.Expires; !end.IsZero() && (expires.IsZero() || expires.After(end)) {
-			return diag.New(diag.Refused, "denied", "the token that asks for another expires on %s, and the other may not outlive it: name an earlier end with --expires", end.UTC().Format(time.DateOnly)).
-				Hint("ask with a token that lives longer")
-		}
-		if err := g.known(ctx, tx, who, namespace); err != nil {
-			return err
-		}
-		if err := checkTwin(ctx, tx, account); err != nil {
-			return err
-		}
-		if err := g.ownAccount(ctx, tx, who, account, now); err != nil {
-			return err
-		}
-		if err := g.holdRole(ctx, tx, account, namespace, role, now); err != nil {
-			return err
-		}
-		if err := tx.CreateToken(ctx, t); err != nil {
-			return err
-		}
-		return g.event(ctx, tx, who, "token-create", namespace, map[string]string{"account": account, "role": role, "id": id})
-	})
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error { return g.putToken(ctx, tx, who, t) })
 	if err != nil {
 		return "", meta.Token{}, err
 	}
 	return text, t, nil
+}
+
+func (g *Registry) putToken(ctx context.Context, tx *meta.Tx, who Caller, t meta.Token) error {
+	if err := g.mayGive(who, t.Namespace, t.Role); err != nil {
+		return err
+	}
+	if end := who.Expires; !end.IsZero() && (t.Expires.IsZero() || t.Expires.After(end)) {
+		return diag.New(diag.Refused, "denied", "the token that asks for another expires on %s, and the other may not outlive it: name an earlier end with --expires", end.UTC().Format(time.DateOnly)).
+			Hint("ask with a token that lives longer")
+	}
+	if err := g.known(ctx, tx, who, t.Namespace); err != nil {
+		return err
+	}
+	if err := checkTwin(ctx, tx, t.Account); err != nil {
+		return err
+	}
+	if err := g.ownAccount(ctx, tx, who, t.Account, t.Created); err != nil {
+		return err
+	}
+	if err := g.holdRole(ctx, tx, t.Account, t.Namespace, t.Role, t.Created); err != nil {
+		return err
+	}
+	if err := tx.CreateToken(ctx, t); err != nil {
+		return err
+	}
+	return g.event(ctx, tx, who, "token-create", t.Namespace, map[string]string{"account": t.Account, "role": t.Role, "id": t.ID})
 }
 
 // holdRole gives the account the role of its new token, unless it has that much already: a token
