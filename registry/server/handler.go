@@ -80,7 +80,7 @@ func (s *Server) generation(ctx context.Context) (int64, error) {
 		}
 		return err
 	})
-	return last, err
+	return last, registry.Explain(err)
 }
 
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, "ok\n") }

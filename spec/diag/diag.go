@@ -9,6 +9,7 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 )
@@ -172,6 +173,15 @@ func (e *Error) Error() string {
 		return p + ": " + e.Message
 	}
 	return e.Message
+}
+
+// LogValue is the sentence, and the cause where the sentence does not tell it: a log is for those who run the program.
+func (e *Error) LogValue() slog.Value {
+	text := e.Error()
+	if e.Err != nil && !strings.Contains(text, e.Err.Error()) {
+		text += ": " + e.Err.Error()
+	}
+	return slog.StringValue(text)
 }
 
 // Unwrap returns the cause.

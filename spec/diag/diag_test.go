@@ -1,10 +1,12 @@
 package diag
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"testing"
 	"unicode"
@@ -132,6 +134,26 @@ func TestForShell(t *testing.T) {
 	} {
 		if got := ForShell("skl expand%s %s", []any{text}); got[0] != want {
 			t.Errorf("%s becomes %s, want %s", text, got[0], want)
+		}
+	}
+}
+
+// A log shows the cause that the sentence for users hides, once.
+func TestLogValue(t *testing.T) {
+	hidden := New(Failed, "unavailable", "the database does not answer")
+	hidden.Err = errors.New("connection refused")
+	for _, test := range []struct {
+		err  *Error
+		want string
+	}{
+		{hidden, "the database does not answer: connection refused"},
+		{New(Failed, "x", "cannot read: %w", hidden.Err), "cannot read: connection refused"},
+		{New(Failed, "x", "no cause"), "no cause"},
+	} {
+		var b bytes.Buffer
+		slog.New(slog.NewJSONHandler(&b, nil)).Info("m", "error", test.err)
+		if !strings.Contains(b.String(), `"error":"`+test.want+`"`) {
+			t.Errorf("%s, want %s", &b, test.want)
 		}
 	}
 }

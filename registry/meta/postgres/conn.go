@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -67,7 +68,8 @@ func (dialect) Err(err error) error {
 	}
 	var network net.Error
 	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || pgconn.Timeout(err) {
+	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || // it was not sent
+		slices.ContainsFunc([]error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF}, func(e error) bool { return errors.Is(err, e) }) {
 		return fmt.Errorf("%w: %w", meta.ErrUnavailable, err)
 	}
 	return err
