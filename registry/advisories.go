@@ -152,7 +152,7 @@ func (g *Registry) WithdrawAdvisory(ctx context.Context, who Caller, namespace, 
 }
 
 func (g *Registry) logAdvisory(ctx context.Context, tx *meta.Tx, who Caller, action tlog.Action, a meta.Advisory, text string) error {
-	_, err := tlog.Append(ctx, logStorage{tx}, tlog.Record{Action: action, Name: a.Namespace + "/" + a.Name, By: who.Account, Reason: a.ID + " " + a.Severity + ": " + text, At: tlog.At(g.now())})
+	_, err := g.append(ctx, tx, tlog.Record{Action: action, Name: a.Namespace + "/" + a.Name, By: who.Account, Reason: a.ID + " " + a.Severity + ": " + text, At: tlog.At(g.now())})
 	return err
 }
 

@@ -49,12 +49,18 @@ func (g *Registry) small(digest string, limit int64) ([]byte, error) {
 	return held.text, held.err
 }
 
-// reading runs fn, again whenever it needs content that is not in memory.
+// reading runs fn, again whenever it needs content that is not in memory, or the log compared.
 func (g *Registry) reading(ctx context.Context, fn func() error) error {
 	var mine []string
 	defer func() { g.contents.release(mine) }()
 	for runs := 1; ; runs++ {
 		err := fn()
+		if errors.Is(err, errUncompared) && runs <= maxReads {
+			if err := g.CompareLog(ctx); err != nil {
+				return asReadOnly(err)
+			}
+			continue
+		}
 		want, ok := errors.AsType[unread](err)
 		if !ok || runs > maxReads {
 			return err

@@ -38,13 +38,18 @@ func statuses(code string) int {
 		return http.StatusInsufficientStorage
 	case "timeout":
 		return http.StatusRequestTimeout
-	case "unavailable":
+	case "unavailable", codeReadOnly:
 		return http.StatusServiceUnavailable
 	case "invalid_digest", "invalid_namespace", "invalid_manifest", "invalid_bundle", "wrong_digest", "invalid_name", "invalid_version", "invalid_request", "not_a_skill",
 		"incomplete_upload", "blob_missing":
 		return http.StatusBadRequest
 	}
 	return http.StatusInternalServerError
+}
+
+// Told reports whether callers are told the message of a failure of the registry itself, one with a status of 500 and more, by its code.
+func Told(code string) bool {
+	return code == "no_space" || code == "unavailable" || code == "corrupt" || code == codeReadOnly
 }
 
 // Status is the HTTP status of an error of this package.
@@ -80,13 +85,13 @@ func Explain(err error) error {
 		return e
 	case errors.Is(err, blob.ErrDigest):
 		return diag.New(diag.Misuse, "wrong_digest", "the content does not have the digest it was sent under")
+	case errors.Is(err, blob.ErrBusy):
+		return diag.New(diag.Misuse, "wrong_range", "another request is writing to this upload")
 	case errors.Is(err, blob.ErrOffset):
 		return diag.New(diag.Misuse, "wrong_range", "the upload does not go on at this offset")
 	case errors.Is(err, blob.ErrTooLarge):
 		return diag.New(diag.Misuse, "too_large", "the upload is larger than this registry takes")
 	case errors.Is(err, blob.ErrCorrupt):
-	case errors.Is(err, blob.ErrBusy):
-		return diag.New(diag.Misuse, "wrong_range", "another request is writing to this upload")
 		return damaged(err, "corrupt", "this release")
 	case errors.Is(err, blob.ErrNotFound):
 		return damaged(err, "corrupt", "this release")

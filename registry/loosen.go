@@ -46,6 +46,6 @@ func (g *Registry) mayLoosen(ctx context.Context, tx *meta.Tx, who Caller, befor
 	if err := g.event(ctx, tx, who, "namespace-loosen", after.Name, map[string][]string{"lost": lost}); err != nil {
 		return err
 	}
-	_, err := tlog.Append(ctx, logStorage{tx}, tlog.Record{Action: tlog.Loosen, Name: after.Name, By: who.Account, Reason: text, At: tlog.At(g.now())})
+	_, err := g.append(ctx, tx, tlog.Record{Action: tlog.Loosen, Name: after.Name, By: who.Account, Reason: text, At: tlog.At(g.now())})
 	return err
 }

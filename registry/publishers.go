@@ -171,7 +171,7 @@ func (g *Registry) changePublishers(ctx context.Context, who Caller, namespace, 
 		if err := tx.UpdateNamespace(ctx, a.ns); err != nil {
 			return err
 		}
-		_, err = tlog.Append(ctx, logStorage{tx}, tlog.Record{Action: tlog.Grant, Name: namespace, By: who.Account, Reason: action + " " + p.Account + " " + p.ID, At: tlog.At(g.now())})
+		_, err = g.append(ctx, tx, tlog.Record{Action: tlog.Grant, Name: namespace, By: who.Account, Reason: action + " " + p.Account + " " + p.ID, At: tlog.At(g.now())})
 		return err
 	})
 }

@@ -148,14 +148,14 @@ func (g *Registry) LogProof(ctx context.Context, r meta.Release) (p *tlog.Proof,
 	if r.LogIndex < 0 {
 		return nil, nil
 	}
-	err = g.view(ctx, func(tx *meta.Tx) error {
-		note, err := g.Key.Sign(ctx, logStorage{tx}, g.now())
+	_, err = g.signHead(ctx, func(tx *meta.Tx, sign func(...string) ([]byte, error)) ([]byte, error) {
+		note, err := sign()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		proof, err := tlog.NewProof(ctx, logStorage{tx}, g.Key.Public(), note, r.LogIndex)
 		p = &proof
-		return err
+		return note, err
 	})
 	return p, err
 }
@@ -294,7 +294,7 @@ func (g *Registry) Events(ctx context.Context, who Caller, q meta.AuditQuery) (l
 
 // eventActions are the actions that events can have.
 func eventActions() []string {
-	return strings.Fields("advisory-add advisory-withdraw approve attach block delete deprecate grant image namespace-create namespace-loosen namespace-update near-name-allow promote publish " +
+	return strings.Fields("advisory-add advisory-withdraw approve attach block delete deprecate grant image log-append-again namespace-create namespace-loosen namespace-update near-name-allow promote publish " +
 		"publisher-add publisher-remove push quarantine reject sign-in tag-delete token-create token-exchange token-revoke unblock undeprecate ungrant unyank yank")
 }
 

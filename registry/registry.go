@@ -38,6 +38,7 @@ type Registry struct {
 	Blobs blob.Store
 	Meta  meta.Store
 	Key   tlog.Key // signs the log
+	Heads Heads    // keeps what was shown of the log; nil where one process alone has the database
 
 	// Open accepts any artifact from anybody, in any repository, and lets it be deleted.
 	Open bool
@@ -59,8 +60,8 @@ type Registry struct {
 	Issuers *auth.Issuers
 	// TrustedRoot verifies keyless signatures; nil accepts signatures by key only.
 	TrustedRoot []byte
-	Now         func() time.Time // nil means time.Now
 	Replica     string           // of those that serve the same data, for others to read
+	Now         func() time.Time // nil means time.Now
 	Logger      *slog.Logger     // nil drops
 
 	sweep   sync.Mutex // one gc, backup or restore at a time
@@ -74,9 +75,10 @@ type Registry struct {
 	counts  map[string]int64 // downloads since the last flush, under counted
 
 	withdrawn withdrawn
-	contents  contents
 	holding   sync.Once // makes holds
 	holds     string
+	contents  contents
+	heads     heads
 }
 
 // A Caller is who asks, and from where.

@@ -125,6 +125,6 @@ func (g *Registry) logSigners(ctx context.Context, tx *meta.Tx, who Caller, old,
 		return nil
 	}
 	reason := fmt.Sprintf("%d signers, required: %v", len(next.Policy.Signers), next.Policy.RequireSignature)
-	_, err := tlog.Append(ctx, logStorage{tx}, tlog.Record{Action: tlog.Rotate, Name: next.Name, By: who.Account, Reason: reason, At: tlog.At(g.now())})
+	_, err := g.append(ctx, tx, tlog.Record{Action: tlog.Rotate, Name: next.Name, By: who.Account, Reason: reason, At: tlog.At(g.now())})
 	return err
 }

@@ -197,7 +197,7 @@ func (g *Registry) log(ctx context.Context, tx *meta.Tx, r *meta.Release, who Ca
 		case r.Publisher != who.Account:
 			rec.Publisher = r.Publisher
 		}
-		index, err := tlog.Append(ctx, logStorage{tx}, rec)
+		index, err := g.append(ctx, tx, rec)
 		if err != nil {
 			return err
 		}

@@ -87,13 +87,11 @@ func (g *Registry) states(ctx context.Context, tx *meta.Tx) ([]byte, error) {
 // Checkpoint is the signed state of the log. It names the feed of States, so that a client that follows the log
 // notices a feed that is withheld or older than the log.
 func (g *Registry) Checkpoint(ctx context.Context) (note []byte, err error) {
-	err = g.view(ctx, func(tx *meta.Tx) error {
+	return g.signHead(ctx, func(tx *meta.Tx, sign func(...string) ([]byte, error)) ([]byte, error) {
 		text, err := g.states(ctx, tx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		note, err = g.Key.Sign(ctx, logStorage{tx}, g.now(), tlog.StatesLine(sha256.Sum256(text)))
-		return err
+		return sign(tlog.StatesLine(sha256.Sum256(text)))
 	})
-	return note, err
 }

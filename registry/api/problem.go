@@ -54,16 +54,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 func Problem(err error) wire.Problem {
 	status := Status(err)
 	p := wire.Problem{Title: http.StatusText(status), Status: status, Code: "internal", Detail: "the registry failed; its log says why"}
-	if e, ok := errors.AsType[*diag.Error](err); ok && (status < 500 || registryCode(e.Code)) {
+	if e, ok := errors.AsType[*diag.Error](err); ok && (status < 500 || registry.Told(e.Code)) {
 		p.Code, p.Detail, p.Hints = e.Code, e.Message, e.Hints
 	}
 	p.Type = "urn:skl:problem:" + p.Code
 	return p
-}
-
-// registryCode reports whether a code of a server's failure was made for callers.
-func registryCode(code string) bool {
-	return code == "no_space" || code == "unavailable" || code == "corrupt"
 }
 
 // WriteProblem writes p.

@@ -53,7 +53,7 @@ func codeOf(code string) (oci string, status int) {
 		return "UNSUPPORTED", http.StatusMethodNotAllowed
 	case "rate_limited":
 		return "TOOMANYREQUESTS", 0
-	case "no_space", "unavailable":
+	case "no_space", "unavailable", "log_read_only":
 		return "UNAVAILABLE", 0
 	}
 	return "UNKNOWN", 0
@@ -79,12 +79,15 @@ func (q *request) fail(err error) {
 	status := registry.Status(err)
 	if e, ok := errors.AsType[*diag.Error](err); ok {
 		code, hints = e.Code, e.Hints
+		if registry.Told(code) {
+			message = e.Message
+		}
 	}
 	word, own := codeOf(code)
 	if own != 0 {
 		status = own
 	}
-	if status < 500 || code == "no_space" {
+	if status < 500 {
 		message = err.Error()
 	}
 	if status >= 500 && q.h.Failed != nil && q.r.Context().Err() == nil {

@@ -159,12 +159,12 @@ type listed struct {
 	modified time.Time // as S3 says
 }
 
-// list yields the objects below a prefix, by key.
-func (b *bucket) list(ctx context.Context, prefix string) iter.Seq2[listed, error] {
+// list yields the objects below a prefix, by key. It asks for so many at once, 0 for as many as S3 gives.
+func (b *bucket) list(ctx context.Context, prefix string, page int) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		for o := range b.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
+		for o := range b.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true, MaxKeys: page}) {
 			if o.Err != nil {
 				yield(listed{}, explain(ctx.Err, o.Err))
 				return

@@ -3,6 +3,7 @@
 //	registry.json                                which registry the bucket, or this prefix of it, belongs to
 //	b/sha256/ab/ab34….RANDOM                     a blob
 //	u/AB/RANDOM                                  a blob that came as an upload, and what is staged of one
+//	log/NUMBER                                   a head of the log, with the records since the one before; see [Store.KeepHead]
 //
 // Whether a blob is there, and under which key, says its row of the metadata, and never S3: no time and no ETag of S3 decides
 // anything, and nothing is asked of S3 that not every store of that kind does. A key is used once. So a deletion that comes late, of
@@ -157,12 +158,12 @@ func (s *Store) unused(ctx context.Context) error {
 	if len(known) > 0 {
 		return s.foreign("has no " + ownerKey + ", and the database knows blobs in it")
 	}
-	for _, prefix := range []string{"b/", "u/"} {
-		for _, err := range s.bucket.list(ctx, prefix) {
+	for _, prefix := range []string{"b/", "u/", headPrefix} {
+		for _, err := range s.bucket.list(ctx, prefix, 0) {
 			if err != nil {
 				return err
 			}
-			return s.foreign("holds blobs, and the database knows none in it")
+			return s.foreign("holds what belongs to a registry, and the database knows nothing in it")
 		}
 	}
 	return nil

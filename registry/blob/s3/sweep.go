@@ -64,7 +64,7 @@ func (s *Store) left(ctx context.Context, before time.Time) iter.Seq2[listed, er
 func (s *Store) unknown(ctx context.Context, prefix string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		after := prefix
-		for objects, err := range s.pages(s.bucket.list(ctx, prefix)) {
+		for objects, err := range s.pages(s.bucket.list(ctx, prefix, 0)) {
 			if err != nil {
 				yield(listed{}, err)
 				return
@@ -170,7 +170,7 @@ func (s *Store) Survey(ctx context.Context) error {
 		return nil
 	}
 	for _, prefix := range []string{"b/", "u/"} {
-		for objects, err := range s.pages(s.bucket.list(ctx, prefix)) {
+		for objects, err := range s.pages(s.bucket.list(ctx, prefix, 0)) {
 			if err == nil {
 				err = check(objects, objects[len(objects)-1].key)
 			}

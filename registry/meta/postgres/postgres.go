@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,9 +55,11 @@ type store struct {
 	writers *sql.DB // one connection
 	updates *batch.Writer
 	closing chan struct{} // closed by Close
-	once    sync.Once
-	cache   search.Cache
-	closed  error
+	// connections counts those that updates went through, one after the other.
+	connections atomic.Int64
+	once        sync.Once
+	cache       search.Cache
+	closed      error
 }
 
 // Open opens the store in the schema that address names, the first of its search path, and brings that up to date. The address is
@@ -69,6 +72,9 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
 	config.DialFunc = (&net.Dialer{Timeout: connectTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}).DialContext
+	if config.ValidateConnect == nil { // of many servers the one that takes updates: what it says is never taken back
+		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "skl")
 	if o.Pooler {
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -77,7 +83,11 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 		o.Readers = min(max(2*runtime.GOMAXPROCS(0), 4), 16)
 	}
 	s := &store{address: fmt.Sprintf("%s/%s", net.JoinHostPort(config.Host, fmt.Sprint(config.Port)), config.Database),
-		readers: stdlib.OpenDB(*config), writers: stdlib.OpenDB(*config), closing: make(chan struct{})}
+		readers: stdlib.OpenDB(*config), closing: make(chan struct{})}
+	s.writers = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(context.Context, *pgx.Conn) error {
+		s.connections.Add(1)
+		return nil
+	}))
 	s.readers.SetMaxOpenConns(o.Readers)
 	s.readers.SetMaxIdleConns(o.Readers)
 	s.writers.SetMaxOpenConns(1)
@@ -168,5 +178,8 @@ func (s *store) Close() error {
 	})
 	return s.closed
 }
+
+// Connections counts the connections that updates went through, one after the other. Behind a new one may be another server, with less.
+func (s *store) Connections() int64 { return s.connections.Load() }
 
 func (s *store) disconnect() error { return errors.Join(s.readers.Close(), s.writers.Close()) }

@@ -231,6 +231,7 @@ var All = [][2]string{
 	{"log_proof", "a release is not proven to be in the transparency log of its registry"},
 	{"log_range", "a proof was asked for about records that the transparency log does not have"},
 	{"log_record", "a record of a transparency log is malformed"},
+	{"log_read_only", "the log of a registry is not the one that it showed, so it takes no changes"},
 	{"log_rollback", "a transparency log is shorter than it was before"},
 	{"log_signature", "a transparency log is not signed by the key that was seen first"},
 	{"log_state", "the remembered state of a transparency log cannot be read"},
