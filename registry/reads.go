@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -354,10 +355,11 @@ func (g *Registry) CountPull(p Pulled) {
 	}
 }
 
-// versions replaces the digests among counted releases by their versions, and drops what is no release.
-func versions(ctx context.Context, tx *meta.Tx, counts map[string]int64) (map[string]int64, error) {
-	out := make(map[string]int64, len(counts))
-	for key, n := range counts {
+// versions replaces the digests among some counted releases by their versions, and drops what is no release.
+func versions(ctx context.Context, tx *meta.Tx, counts map[string]int64, of []string) (map[string]int64, error) {
+	out := make(map[string]int64, len(of))
+	for _, key := range of {
+		n := counts[key]
 		repo, version, _ := strings.Cut(key, "@")
 		if strings.Contains(version, ":") {
 			r, err := tx.ReleaseByManifest(ctx, repo, version)
@@ -374,23 +376,30 @@ func versions(ctx context.Context, tx *meta.Tx, counts map[string]int64) (map[st
 	return out, nil
 }
 
-// FlushDownloads writes the counts. If it fails they are kept for the next time.
-func (g *Registry) FlushDownloads(ctx context.Context) error {
+// maxCounted is how many releases one transaction counts downloads of, so that publishes in between do not wait for all of them.
+const maxCounted = 200
+
+// FlushDownloads writes the counts. Those that it cannot write are kept for the next time.
+func (g *Registry) FlushDownloads(ctx context.Context) (err error) {
 	g.counted.Lock()
 	counts := g.counts
 	g.counts = nil
 	g.counted.Unlock()
-	if len(counts) == 0 {
-		return nil
-	}
-	err := g.update(ctx, func(tx *meta.Tx) error {
-		resolved, err := versions(ctx, tx, counts)
-		if err != nil {
-			return err
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(counts)), maxCounted) {
+		if err = g.update(ctx, func(tx *meta.Tx) error {
+			resolved, err := versions(ctx, tx, counts, some)
+			if err != nil {
+				return err
+			}
+			return tx.CountDownloads(ctx, resolved, g.now())
+		}); err != nil {
+			break
 		}
-		return tx.CountDownloads(ctx, resolved, g.now())
-	})
-	if err != nil {
+		for _, key := range some {
+			delete(counts, key)
+		}
+	}
+	if len(counts) > 0 {
 		g.counted.Lock()
 		defer g.counted.Unlock()
 		if g.counts == nil {
