@@ -116,7 +116,7 @@ func responses(rt route, types map[reflect.Type]bool) object {
 	}
 	out := object{strconv.Itoa(cmp.Or(rt.Status, 200)): ok}
 	failed := object{wire.MediaProblem: object{"schema": ref(reflect.TypeFor[wire.Problem]())}}
-	errors := append([]int{401, 403, 404, 429, 500}, rt.Errors...)
+	errors := append([]int{401, 403, 404, 429, 500, 503}, rt.Errors...)
 	if rt.Body != nil {
 		errors = append(errors, 400, 413, 415)
 	}
