@@ -1,15 +1,12 @@
 package server
 
 import (
+	"context"
 	"errors"
-	"io/fs"
 	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/auth"
@@ -53,13 +50,8 @@ func (l Limits) rates(factor int) map[auth.Class]auth.Rate {
 }
 
 // newAccess reads the key of short-lived bearers, or makes one.
-func (s *Server) newAccess() (*access, error) {
-	file := filepath.Join(s.path("keys"), "bearer.key")
-	secret, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		secret = auth.NewBearerKey().Secret()
-		err = durable.WriteFile(file, secret, 0o600)
-	}
+func (s *Server) newAccess(ctx context.Context) (*access, error) {
+	secret, err := s.secret(ctx, s.bearerSecret())
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"github.com/skl-project/skl/registry"
-	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -23,14 +21,7 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 	if !HasData(data) {
 		return nil, diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", data)
 	}
-	text, err := os.ReadFile(filepath.Join(s.path("keys"), "log.key"))
-	if err != nil {
-		return nil, err
-	}
 	g := &registry.Registry{Logger: s.logger}
-	if g.Key, err = tlog.ParseKey(string(text)); err != nil {
-		return nil, err
-	}
 	away, err := s.connect(ctx, 2)
 	if err != nil {
 		return nil, err
@@ -45,6 +36,11 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 		}
 	}
 	if err := s.openStores(ctx, g, away, 2, s.scratch); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	key := s.logSecret()
+	key.make = nil
+	if g.Key, err = s.logKey(ctx, key); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -29,14 +29,14 @@ func (s *Server) Backup(ctx context.Context, dir string, progress func(done int)
 	if err != nil {
 		return registry.Copied{}, err
 	}
-	if err := copyKeys(filepath.Join(dir, "keys"), s.path("keys")); err != nil {
+	if err := s.saveKeys(ctx, filepath.Join(dir, "keys")); err != nil {
 		return registry.Copied{}, err
 	}
 	next := filepath.Join(dir, "meta.db.new")
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a backup that was interrupted
 		return registry.Copied{}, err
 	}
-	head, signed, err := s.lastHead() // before the database is copied: what is copied then is not shorter
+	head, signed, err := s.lastHead(ctx) // before the database is copied: what is copied then is not shorter
 	if err != nil {
 		return registry.Copied{}, err
 	}
@@ -121,7 +121,10 @@ func (s *Server) logHead(ctx context.Context) (tlog.Checkpoint, error) {
 }
 
 // lastHead is the newest head of the log that was signed, and its size; nil if none is kept.
-func (s *Server) lastHead() (note []byte, size int64, err error) {
+func (s *Server) lastHead(ctx context.Context) (note []byte, size int64, err error) {
+	if s.shared {
+		return s.Registry.LastHead(ctx)
+	}
 	note, err = os.ReadFile(s.headFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil

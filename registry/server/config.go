@@ -34,6 +34,9 @@ type Config struct {
 	Addr     string   `toml:"addr"` // to listen on; "" is DefaultAddr
 	Data     string   `toml:"data"` // directory of everything that is kept
 	Reserved []string `toml:"reserved"`
+	Replica  string   `toml:"replica"` // name of this process among those that serve the same data; "" is the host's
+	// Drain is how long before its end it says that it is not ready, where others serve the same data. 0 means 5 s.
+	Drain Duration `toml:"drain"`
 
 	DB    DB    `toml:"db"`
 	Blobs Blobs `toml:"blobs"`
@@ -281,6 +284,15 @@ func (c Config) Check() error {
 		return invalid("", 0, 0, "limits.connections is how many one address has at once, or -1 for no limit")
 	}
 	return nil
+}
+
+// replica is the name of this process to others.
+func (c Config) replica() string {
+	if c.Replica != "" {
+		return c.Replica
+	}
+	name, _ := os.Hostname() // "" is a name as well: each has a random part
+	return name
 }
 
 func (c Config) addr() string {

@@ -144,6 +144,17 @@ func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewh
 		return s.openBlobs(ctx, g, "", cache)
 	}
 	g.Meta = e.Store
+	if s.shared = e.next.Blobs != ""; s.shared {
+		if err := s.blobsElsewhere(ctx, e); err != nil {
+			return err
+		}
+		s.logger = s.logger.With("replica", s.cfg.replica())
+		g.Logger = s.logger
+		if err := s.openBlobs(ctx, g, e.next.Blobs, cache); err != nil {
+			return err
+		}
+		return s.keepLocation(e)
+	}
 	owned := false
 	if err := e.View(ctx, func(tx *meta.Tx) (err error) {
 		owned, err = s.owned(ctx, tx, e.next.Directory)
@@ -151,10 +162,25 @@ func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewh
 	}); err != nil {
 		return err
 	}
-	if err := s.openBlobs(ctx, g, e.next.Blobs, cache); err != nil {
+	if err := s.openBlobs(ctx, g, "", cache); err != nil {
 		return err
 	}
 	return s.own(ctx, e, owned)
+}
+
+// blobsElsewhere refuses a database whose blobs are in a directory.
+func (s *Server) blobsElsewhere(ctx context.Context, e *elsewhere) error {
+	return e.View(ctx, func(tx *meta.Tx) error {
+		if known, err := tx.Objects(ctx, "", 1); err != nil || len(known) > 0 {
+			return err
+		}
+		blobs, err := tx.StoredBlobs(ctx, "", 1)
+		if err == nil && len(blobs) > 0 {
+			err = diag.New(diag.Misuse, "other_blobs", "the database is of a registry whose blobs are in a data directory").
+				Hint("to serve that one, leave --blobs out and name its directory with --data; for a new one, name a database without tables")
+		}
+		return err
+	})
 }
 
 func (s *Server) openBlobs(ctx context.Context, g *registry.Registry, address, cache string) error {
@@ -174,7 +200,7 @@ func (s *Server) openBlobs(ctx context.Context, g *registry.Registry, address, c
 	if err != nil {
 		return err
 	}
-	g.Blobs = blobs
+	g.Blobs, g.Heads = blobs, blobs
 	return nil
 }
 
@@ -194,19 +220,22 @@ func (s *Server) owned(ctx context.Context, tx *meta.Tx, directory string) (bool
 	return err == nil, err
 }
 
+// keepLocation writes where everything is, if that is not known yet.
+func (s *Server) keepLocation(e *elsewhere) error {
+	if e.next == e.before {
+		return nil
+	}
+	text, err := json.MarshalIndent(e.next, "", "  ")
+	if err == nil {
+		err = durable.WriteFile(s.locationFile(), append(text, '\n'), 0o600)
+	}
+	return err
+}
+
 // own writes where everything is, and then into the database whose it is: what is interrupted in between goes on the next time.
 func (s *Server) own(ctx context.Context, e *elsewhere, owned bool) error {
-	if e.next != e.before {
-		text, err := json.MarshalIndent(e.next, "", "  ")
-		if err == nil {
-			err = durable.WriteFile(s.locationFile(), append(text, '\n'), 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if owned {
-		return nil
+	if err := s.keepLocation(e); err != nil || owned {
+		return err
 	}
 	return e.Update(ctx, func(tx *meta.Tx) error {
 		if owned, err := s.owned(ctx, tx, e.next.Directory); owned || err != nil {

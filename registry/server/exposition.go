@@ -36,6 +36,14 @@ func one(name, kind, help string, value float64) family {
 	return family{name, kind, help, []sample{{value: value}}}
 }
 
+// flag is 1 for yes.
+func flag(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 // labels are names and values in turn, as they stand in a line.
 func labels(pairs ...string) string {
 	var lines []string

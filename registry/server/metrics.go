@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -21,6 +22,7 @@ type metrics struct {
 	blobs    atomic.Int64 // measured now and then
 	blobSize atomic.Int64
 	gc       counter      // of runs and of what they removed
+	replicas atomic.Int64 // that serve the same data
 	gcLast   atomic.Int64 // end of the last run that succeeded, seconds since 1970
 }
 
@@ -39,9 +41,12 @@ func newMetrics(s *Server) *metrics {
 			m.gc.family("skl_registry_gc_total", "Garbage collection since the start: runs, failures, and how much it removed."),
 			one("skl_registry_gc_last_seconds", "gauge", "When gc ended last, in seconds since 1970; 0 before the first run.", float64(m.gcLast.Load())),
 			one("skl_registry_db_bytes", "gauge", "Size of the metadata store.", s.databaseSize()),
+			{"skl_registry_info", "gauge", "The version of this process, and its name among those that serve the same data.", []sample{{labels: labels("replica", s.cfg.replica(), "version", cmp.Or(s.version, "unknown")), value: 1}}},
+			one("skl_registry_replicas", "gauge", "Processes that serve this registry; 0 where only one can.", float64(m.replicas.Load())),
 			one("skl_registry_connections", "gauge", "Connections that are open.", float64(s.gate.Open())),
 			one("skl_registry_connections_closed_total", "counter", "Connections and requests that had to make room for others, or found none.", float64(s.gate.Closed())),
 			one("skl_registry_log_entries", "gauge", "Entries of the transparency log.", s.logEntries()),
+			one("skl_registry_log_read_only", "gauge", "1 while the log is not the one that was shown, so that the registry takes no changes.", flag(s.Registry.ReadOnly() != nil)),
 		})
 	})
 	return m

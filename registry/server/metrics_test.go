@@ -83,7 +83,7 @@ process_virtual_memory_bytes process_virtual_memory_max_bytes`
 // and looks whether values of the process and of Go are believable.
 func TestMetricsPage(t *testing.T) {
 	runtime.GC() // there is a last one
-	s, err := Open(t.Context(), Config{Data: metatest.Dir(t)})
+	s, err := Open(t.Context(), Config{Data: metatest.Dir(t), Replica: "one"}, WithVersion("1.2.3"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -24,6 +25,7 @@ const (
 	deepShare  = 50               // times as long as it took
 	deepWait   = 3 * time.Second  // for an answer; it goes on behind it
 	probeBytes = 1 << 20          // that have to find space on the disk
+	maxSkew    = 30 * time.Second // of the clocks of this process and of the database
 )
 
 // readiness is what /readyz knows. Its checks run when somebody asks, and not more often than is said above.
@@ -41,6 +43,10 @@ type readiness struct {
 // readyz says whether the registry can do its work, and if not what keeps it from that. It goes by the disk, the database
 // and the log. That the process lives is what /healthz says.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() {
+		plain(w, http.StatusServiceUnavailable, "ends\n")
+		return
+	}
 	problems := append(s.ready.checkQuick(r.Context(), s), s.ready.checkDeep(r.Context(), s)...)
 	if len(problems) == 0 {
 		plain(w, http.StatusOK, "ok\n")
@@ -60,7 +66,7 @@ func (c *readiness) checkQuick(ctx context.Context, s *Server) []string {
 	for _, check := range []struct {
 		what string
 		err  error
-	}{{"disk", s.probeDisk()}, {"database", s.probeDatabase(ctx)}, {"log", s.probeLog(ctx)}, {"blobs", s.probeBlobs(ctx)}} {
+	}{{"disk", s.probeDisk()}, {"database", s.probeDatabase(ctx)}, {"clock", s.probeClock(ctx)}, {"log", s.probeLog(ctx)}, {"blobs", s.probeBlobs(ctx)}} {
 		if check.err != nil {
 			s.logger.ErrorContext(ctx, "not ready", "part", check.what, "error", check.err)
 			c.quick = append(c.quick, check.what+": "+notReady(check.err))
@@ -72,7 +78,7 @@ func (c *readiness) checkQuick(ctx context.Context, s *Server) []string {
 
 // notReady is err for everybody: without paths.
 func notReady(err error) string {
-	if e, ok := errors.AsType[*diag.Error](err); ok && strings.HasPrefix(e.Code, "log_") {
+	if e, ok := errors.AsType[*diag.Error](err); ok && (strings.HasPrefix(e.Code, "log_") || e.Code == "clock_skew") {
 		return e.Message
 	}
 	switch {
@@ -117,15 +123,49 @@ func (s *Server) probeDatabase(ctx context.Context) error {
 	return err
 }
 
+// probeClock compares the clock of this process with that of the database, where others go by that too.
+func (s *Server) probeClock(ctx context.Context) error {
+	if !s.shared {
+		return nil
+	}
+	before, now := time.Now(), time.Time{}
+	if err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) (err error) {
+		now, err = tx.Now(ctx)
+		return err
+	}); err != nil {
+		return nil // the probe of the database says it
+	}
+	return clockError(before, now, time.Now())
+}
+
+// clockError refuses a time of the database that is more than maxSkew from when it was asked for.
+func clockError(before, now, after time.Time) error {
+	off := max(before.Sub(now), now.Sub(after))
+	if off <= maxSkew {
+		return nil
+	}
+	side := "behind"
+	if before.After(now) {
+		side = "ahead of"
+	}
+	return diag.New(diag.Failed, "clock_skew", "%s %s that of the database", off.Round(time.Second), side)
+}
+
 // headFile keeps the newest head of the log that was signed, beside the database: a log that was cut shows.
 func (s *Server) headFile() string { return s.path("log.head") }
 
-// probeLog compares the log with what was signed before, and remembers what is signed now.
+// probeLog compares the log with what was signed before, and remembers what is signed now: in the directory, or where it is shared with the
+// blobs.
 func (s *Server) probeLog(ctx context.Context) error {
 	s.heads.Lock()
 	defer s.heads.Unlock()
+	if s.shared {
+		if err := s.Registry.CompareLog(ctx); err != nil {
+			return err
+		}
+	}
 	note, err := s.Registry.Checkpoint(ctx)
-	if err != nil {
+	if err != nil || s.shared {
 		return err
 	}
 	now, err := tlog.OpenCheckpoint(note, s.Registry.Key.Public())

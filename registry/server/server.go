@@ -23,13 +23,14 @@
 //	    web pages elsewhere are refused. /healthz and /readyz are open.
 //	  - Tokens never reach the access log, neither those in headers nor those in capability paths.
 //	  - On shutdown running requests have 30 s to end.
+//	  - With PostgreSQL and a bucket any number of processes serve one registry, each with a directory of its own: keys are in
+//	    the database then, heads of the log in the bucket, and each says every 10 s that it serves.
 package server
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -38,14 +39,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/gate"
-	"github.com/skl-project/skl/registry/meta"
-	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -55,26 +55,28 @@ type Server struct {
 	// AdminToken is the text of the token made at the first start, else empty. It is stored nowhere.
 	AdminToken string
 
-	cfg     Config
-	ownMeta bool     // the metadata is in a file of the data directory
-	fresh   bool     // the data directory was not there
-	scratch string   // directory to remove at the end; "" if there is none
-	names   []string // of the server, besides loopback
-	version string   // of the program
-	logger  *slog.Logger
-	handler http.Handler
-	access  *access
-	metrics *metrics
-	gate    *gate.Gate
-	stall   time.Duration // without a byte that moves
-	ready   readiness
-	heads   sync.Mutex     // held while the head of the log is compared and kept
-	checks  sync.WaitGroup // deep checks that run
-	closing chan struct{}  // is closed by Close
-	pair    *pair          // of TLS; nil without
-	unlock  func()
-	close   sync.Once
-	closed  error
+	cfg      Config
+	ownMeta  bool        // the metadata is in a file of the data directory
+	fresh    bool        // the data directory was not there
+	shared   bool        // by many processes: nothing in the data directory has to stay
+	draining atomic.Bool // it is about to end
+	scratch  string      // directory to remove at the end; "" if there is none
+	names    []string    // of the server, besides loopback
+	version  string      // of the program
+	logger   *slog.Logger
+	handler  http.Handler
+	access   *access
+	metrics  *metrics
+	gate     *gate.Gate
+	stall    time.Duration // without a byte that moves
+	ready    readiness
+	heads    sync.Mutex     // held while the head of the log is compared and kept
+	checks   sync.WaitGroup // deep checks that run
+	closing  chan struct{}  // is closed by Close
+	pair     *pair          // of TLS; nil without
+	unlock   func()
+	close    sync.Once
+	closed   error
 }
 
 // Option changes how a server is opened.
@@ -112,7 +114,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 			s = nil
 		}
 	}()
-	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Hold: cfg.Scan.Hold, Redirect: cfg.Blobs.Redirect, Logger: s.logger}
+	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Hold: cfg.Scan.Hold, Redirect: cfg.Blobs.Redirect, Replica: cfg.replica(), Logger: s.logger}
 	s.Registry = g
 	if away != nil {
 		g.Meta = away.Store // so that Close closes it
@@ -136,13 +138,13 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if err = s.openStores(ctx, g, away, 0, s.path("cache")); err != nil {
 		return s, err
 	}
-	if g.Key, err = s.logKey(); err != nil {
+	if g.Key, err = s.logKey(ctx, s.logSecret()); err != nil {
 		return s, err
 	}
 	if err = s.firstStart(ctx); err != nil {
 		return s, err
 	}
-	if s.access, err = s.newAccess(); err != nil {
+	if s.access, err = s.newAccess(ctx); err != nil {
 		return s, err
 	}
 	s.gate = gate.New(gate.Options{Share: cfg.Limits.Connections, Proxy: cfg.TLS.Proxy, Logger: s.logger})
@@ -225,30 +227,6 @@ func (s *Server) abandon(err error) error {
 	return err
 }
 
-// logKey reads the key of the log, or makes one.
-func (s *Server) logKey() (tlog.Key, error) {
-	file := filepath.Join(s.path("keys"), "log.key")
-	text, err := os.ReadFile(file)
-	if err == nil {
-		key, err := tlog.ParseKey(string(text))
-		if err != nil {
-			return tlog.Key{}, fmt.Errorf("%s: %w", file, err)
-		}
-		return key, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return tlog.Key{}, err
-	}
-	key, err := tlog.NewKey(s.logOrigin())
-	if err != nil {
-		return tlog.Key{}, err
-	}
-	if err := durable.WriteFile(file, []byte(key.Secret()+"\n"), 0o600); err != nil {
-		return tlog.Key{}, err
-	}
-	return key, nil
-}
-
 // logOrigin is the name of a new log: the configured one, that of the host, or one that no other has.
 func (s *Server) logOrigin() string {
 	if s.cfg.Log.Origin != "" {
@@ -266,18 +244,11 @@ func system() registry.Caller {
 }
 
 // firstStart makes an admin token if there is no token yet.
-func (s *Server) firstStart(ctx context.Context) error {
+func (s *Server) firstStart(ctx context.Context) (err error) {
 	if s.cfg.Access.Open {
 		return nil
 	}
-	tokens, err := s.Registry.Tokens(ctx, system(), "", 1)
-	if err != nil || len(tokens) > 0 {
-		return err
-	}
-	if err := s.Registry.Grant(ctx, system(), meta.Grant{Account: "admin", Namespace: "*", Role: string(auth.Admin)}); err != nil {
-		return err
-	}
-	s.AdminToken, _, err = s.Registry.CreateToken(ctx, system(), "admin", "*", string(auth.Admin), time.Time{})
+	s.AdminToken, err = s.Registry.FirstToken(ctx, system(), "admin")
 	return err
 }
 
@@ -295,7 +266,11 @@ func (s *Server) Close() error {
 		if g := s.Registry; g != nil && g.Meta != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
-			s.closed = errors.Join(g.FlushDownloads(ctx), g.Meta.Close())
+			s.closed = g.FlushDownloads(ctx)
+			if s.shared && s.metrics != nil {
+				s.closed = errors.Join(s.closed, g.Leave(ctx))
+			}
+			s.closed = errors.Join(s.closed, g.Meta.Close())
 		}
 		if s.scratch != "" {
 			s.closed = errors.Join(s.closed, os.RemoveAll(s.scratch))

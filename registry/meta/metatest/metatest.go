@@ -117,3 +117,20 @@ func OnlyFiles(t testing.TB) {
 		t.Skip("skipped: it is about blobs in files")
 	}
 }
+
+// Shared returns what makes a directory that of one more process of a registry: each call of it makes a new one. Its metadata are in PostgreSQL
+// and its blobs in S3. Without these the test is skipped.
+func Shared(t testing.TB) (another func() string) {
+	t.Helper()
+	text, err := json.Marshal(location{URL: postgrestest.URL(t), Directory: "test", Blobs: s3test.Address(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "database.json"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+}
