@@ -373,27 +373,33 @@ func (g *Registry) keep(ctx context.Context, head tlog.Checkpoint) error {
 		return err
 	}
 	last, compared, _ := g.heads.state()
-	if !compared || head.Size <= last.Size {
-		if err := g.compareLog(ctx); err != nil {
-			return err
+	for compare := !compared || head.Size <= last.Size; ; {
+		if compare {
+			if err := g.compareLog(ctx); err != nil {
+				return err
+			}
+			last, _, _ = g.heads.state()
 		}
-	}
-	for {
-		last, _, _ := g.heads.state()
 		switch {
-		case head.Size == last.Size && head.Root == last.Root:
+		case head.Size == last.Size && (head.Root == last.Root || head.Size == 0):
 			return nil
 		case head.Size <= last.Size:
 			return errStale
 		}
-		if err := g.keepNext(ctx, last, min(last.Size+maxKept, head.Size)); err != nil {
+		newest, err := g.Heads.LastHead(ctx)
+		if err != nil {
 			return err
+		}
+		if compare = newest != last.Size; !compare { // else another process went on
+			if last, err = g.keepNext(ctx, last, min(last.Size+maxKept, head.Size)); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// keepNext keeps the head of a size, which the log has, and goes on from there. Last is the one before.
-func (g *Registry) keepNext(ctx context.Context, last tlog.Checkpoint, size int64) error {
+// keepNext keeps the head of a size, which the log has, and returns it. Last is the one before.
+func (g *Registry) keepNext(ctx context.Context, last tlog.Checkpoint, size int64) (tlog.Checkpoint, error) {
 	k := keptHead{From: last.Size}
 	if err := g.view(ctx, func(tx *meta.Tx) error {
 		k.Records = k.Records[:0]
@@ -411,20 +417,20 @@ func (g *Registry) keepNext(ctx context.Context, last tlog.Checkpoint, size int6
 		}
 		return err
 	}); err != nil {
-		return err
+		return last, err
 	}
 	note, err := g.Key.SignCheckpoint(k.head)
 	if err != nil {
-		return err
+		return last, err
 	}
 	k.Checkpoint = string(note)
 	text, err := json.Marshal(k)
 	if err != nil {
-		return err
+		return last, err
 	}
 	before, err := g.Heads.KeepHead(ctx, size, text)
 	if err != nil {
-		return err
+		return last, err
 	}
 	if before != nil {
 		other, err := g.openHead(size, before)
@@ -432,11 +438,11 @@ func (g *Registry) keepNext(ctx context.Context, last tlog.Checkpoint, size int6
 			err = diag.New(diag.Refused, "log_fork", "its first %d entries are not the ones that were signed", size)
 		}
 		if err != nil {
-			return g.halt(ctx, err)
+			return last, g.halt(ctx, err)
 		}
 	}
 	g.heads.mu.Lock()
 	defer g.heads.mu.Unlock()
 	g.heads.last = k.head
-	return nil
+	return k.head, nil
 }

@@ -308,6 +308,33 @@ func TestTwoLogs(t *testing.T) {
 	f.show()
 }
 
+// A head that is smaller than the last one that is kept, of another history, is neither kept nor shown.
+func TestHeadBelowTheLast(t *testing.T) {
+	metatest.OnlyFiles(t)
+	f, kept := open(t, meta.Policy{}), &shelf{}
+	f.Heads = kept
+	f.release("1.0.0")
+	f.show()
+	other := f.again(f.copied(), kept)
+	other.show()
+	act := func(f *fixture, action registry.Action, why string) {
+		t.Helper()
+		if _, err := f.Act(t.Context(), root, "acme", "pdf", "1.0.0", action, why); err != nil {
+			t.Fatal(err)
+		}
+	}
+	act(f, registry.Yank, "one reason")
+	act(f, registry.Unyank, "one reason")
+	act(other, registry.Yank, "another reason") // nothing of the other history is kept yet
+	f.show()
+	if _, err := other.Checkpoint(t.Context()); code(err) != "log_read_only" || !strings.Contains(fmt.Sprint(err), "2 entries, and 3 others") {
+		t.Errorf("the other log: %v", err)
+	}
+	if got := kept.sizes(); fmt.Sprint(got) != "[1 3]" {
+		t.Errorf("kept at %v", got)
+	}
+}
+
 // A bucket is what others may write to: a head from there is believed only if the key of the log signed it.
 func TestHeadsOfOthers(t *testing.T) {
 	metatest.OnlyFiles(t)

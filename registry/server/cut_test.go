@@ -12,7 +12,7 @@ import (
 
 // A log that lost its last record is said by readyz without log.head too, by backup, and by the server of what was restored.
 func TestCutLog(t *testing.T) {
-	metatest.OnlyFiles(t) // with a bucket heads are there, and what was cut comes back: TestReplicasGoBack
+	metatest.OnlyFiles(t)                      // with a bucket heads are there, and what was cut comes back: TestReplicasGoBack
 	for _, keep := range []bool{true, false} { // log.head
 		s := newSite(t, nil)
 		s.namespace("acme", true)

@@ -22,14 +22,11 @@ const headPrefix = "log/"
 // headKey is the key of what is kept under a size of the log: the largest is the first of a list.
 func headKey(size int64) string { return headPrefix + fmt.Sprintf("%019d", math.MaxInt64-size) }
 
-// KeepHead keeps text under a size of the log, unless there is something: then it returns that. Of two that keep at once one is first, in
-// a store that heeds If-None-Match; in another both believe that they were.
+// KeepHead keeps text under a size of the log, unless there is something: then it returns that. It is If-None-Match by which of two one is
+// first; where a store does not heed that, both believe that they were, and who looks at LastHead later finds the last.
 func (s *Store) KeepHead(ctx context.Context, size int64, text []byte) (before []byte, err error) {
 	if len(text) > MaxHead {
 		return nil, blob.ErrTooLarge
-	}
-	if before, err = s.Head(ctx, size); !errors.Is(err, blob.ErrNotFound) {
-		return before, err
 	}
 	err = s.bucket.create(ctx, headKey(size), text)
 	if errors.Is(err, errExists) {
