@@ -45,6 +45,32 @@ func HasData(data string) bool {
 	return false
 }
 
+// Elsewhere says where a data directory has its metadata, "meta.db", or its "blobs", if not in itself; "" if it does.
+func Elsewhere(data, part string) (string, error) {
+	p, err := (&Server{cfg: Config{Data: data}}).readLocation()
+	switch {
+	case err != nil:
+		return "", err
+	case part == "blobs" && p.Blobs != "":
+		return "a bucket", nil
+	case part == "meta.db" && p.URL != "":
+		return "a PostgreSQL database", nil
+	}
+	return "", nil
+}
+
+// Private are the files and directories of the data directory that nobody else may read.
+func (s *Server) Private() []string {
+	private := []string{".", "keys"}
+	if !s.shared {
+		private = append(private, filepath.Join("keys", "log.key"))
+	}
+	if s.ownMeta {
+		return append(private, "meta.db")
+	}
+	return append(private, filepath.Base(s.locationFile()))
+}
+
 // readLocation is the zero location if there is none.
 func (s *Server) readLocation() (p location, err error) {
 	text, err := os.ReadFile(s.locationFile())

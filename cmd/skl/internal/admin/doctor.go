@@ -116,7 +116,7 @@ func (d *doctor) data(ctx context.Context, dir string) error {
 	defer s.Close()
 	g := s.Registry
 	d.served(ctx, dir)
-	for _, name := range []string{".", "keys", filepath.Join("keys", "log.key"), "meta.db"} {
+	for _, name := range s.Private() {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		switch {

@@ -128,7 +128,7 @@ func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 	case "postgres", "postgresql":
 		cfg.DB.URL, cfg.DB.URLFile = r.Database, ""
 	default:
-		if err := a.inData(setting, r.Database, filepath.Join(cfg.Data, "meta.db")); err != nil {
+		if err := a.inData(setting, r.Database, cfg.Data, "meta.db"); err != nil {
 			return cfg, err
 		}
 	}
@@ -136,11 +136,12 @@ func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 		cfg.Blobs.URL = r.Blobs
 		return cfg, nil
 	}
-	return cfg, a.inData("--blobs", r.Blobs, filepath.Join(cfg.Data, "blobs"))
+	return cfg, a.inData("--blobs", r.Blobs, cfg.Data, "blobs")
 }
 
-// inData accepts the one place where a part of the data can be.
-func (a *Admin) inData(setting, text, place string) error {
+// inData accepts the one place in the data directory where a part of the data can be, if it is not elsewhere.
+func (a *Admin) inData(setting, text, data, name string) error {
+	place := filepath.Join(data, name)
 	scheme, rest, ok := strings.Cut(text, ":")
 	switch {
 	case text == "":
@@ -154,7 +155,12 @@ func (a *Admin) inData(setting, text, place string) error {
 	if scope.Absolute(a.Scope.Cwd, text) != place {
 		return diag.New(diag.Misuse, "not_supported", "%s: it is %s, and nowhere else", setting, a.Scope.Short(place)).Hint("skl registry serve --data DIR")
 	}
-	return nil
+	elsewhere, err := server.Elsewhere(data, name)
+	if err == nil && elsewhere != "" {
+		err = diag.New(diag.Misuse, "other_database", "%s: %s has that in %s, as its database.json says", setting, a.Scope.Short(data), elsewhere).
+			Hint("leave %s out; for a registry with files of its own, name another directory with --data", setting)
+	}
+	return err
 }
 
 // adminTokenFile keeps the first token until somebody takes it away.
