@@ -338,20 +338,15 @@ func (g *Registry) uploadKey(ctx context.Context) ([]byte, error) {
 	if g.key != nil {
 		return g.key, nil
 	}
-	var key []byte
-	err := g.update(ctx, func(tx *meta.Tx) (err error) {
-		key, err = tx.Setting(ctx, "upload_key")
-		if errors.Is(err, meta.ErrNotFound) {
-			key = make([]byte, 32)
-			rand.Read(key)
-			return tx.PutSetting(ctx, "upload_key", key)
-		}
-		return err
+	key, err := meta.KeepSetting(ctx, g.Meta, "upload_key", func() ([]byte, error) {
+		key := make([]byte, 32)
+		_, err := rand.Read(key)
+		return key, err
 	})
 	if err == nil {
 		g.key = key
 	}
-	return key, err
+	return key, Explain(err)
 }
 
 // checkUpload refuses an id that was not given out for repo, or too long ago.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,6 +132,28 @@ func testSettings(t *testing.T, s meta.Store) {
 	for _, v := range []string{"one", "two\x00\xff", ""} {
 		update(t, s, func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "k", []byte(v)) })
 		same(t, ask(t, s, get), []byte(v))
+	}
+	// Of many who make a value one is first. A value that is there is not made again.
+	if _, err := meta.KeepSetting(t.Context(), s, "kept", nil); !errors.Is(err, meta.ErrNotFound) {
+		t.Errorf("a setting that nobody makes: %v", err)
+	}
+	values := make([][]byte, 8)
+	var all sync.WaitGroup
+	for i := range values {
+		all.Go(func() {
+			var err error
+			if values[i], err = meta.KeepSetting(t.Context(), s, "kept", func() ([]byte, error) { return fmt.Append(nil, i), nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, v := range values {
+		same(t, v, values[0])
+	}
+	v, err := meta.KeepSetting(t.Context(), s, "kept", func() ([]byte, error) { return nil, errors.New("made again") })
+	if same(t, v, values[0]); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -72,30 +72,14 @@ func (s *Server) secret(ctx context.Context, k secret) (text []byte, err error) 
 }
 
 // sharedSecret reads a key that is in the database, or puts it there: the one of the directory, if this was the only one until now.
-func (s *Server) sharedSecret(ctx context.Context, k secret, own string) (text []byte, err error) {
-	setting := "secret " + k.name
-	read := func(tx *meta.Tx) (err error) {
-		text, err = tx.Setting(ctx, setting)
-		return err
-	}
-	if err = s.Registry.Meta.View(ctx, read); !errors.Is(err, meta.ErrNotFound) {
-		return text, err
-	}
-	fresh, err := os.ReadFile(own)
-	if errors.Is(err, fs.ErrNotExist) && k.make != nil {
-		fresh, err = k.make()
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = s.Registry.Meta.Update(ctx, func(tx *meta.Tx) error {
-		if err := read(tx); !errors.Is(err, meta.ErrNotFound) {
-			return err // another process was first
+func (s *Server) sharedSecret(ctx context.Context, k secret, own string) ([]byte, error) {
+	return meta.KeepSetting(ctx, s.Registry.Meta, "secret "+k.name, func() ([]byte, error) {
+		text, err := os.ReadFile(own)
+		if errors.Is(err, fs.ErrNotExist) && k.make != nil {
+			return k.make()
 		}
-		text = fresh
-		return tx.PutSetting(ctx, setting, fresh)
+		return text, err
 	})
-	return text, err
 }
 
 // saveKeys writes the keys to a directory, for a registry that has them there.
@@ -119,25 +103,21 @@ func (s *Server) saveKeys(ctx context.Context, dir string) error {
 	return nil
 }
 
-func hashSetting(k secret) string { return "hash of " + k.name }
-
 // lostKey refuses to make a key in the place of one that was there.
 func (s *Server) lostKey(ctx context.Context, k secret, own string) error {
 	if !k.known {
 		return nil
 	}
-	err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
-		_, err := tx.Setting(ctx, hashSetting(k))
+	_, err := s.keyHash(ctx, k, nil)
+	switch {
+	case errors.Is(err, meta.ErrNotFound):
+		return nil
+	case err != nil:
 		return err
-	})
-	if err == nil {
-		return diag.New(diag.Refused, "lost_key", "%s is not there any more; with another key the registry would be another one to all clients", own).
-			Hint("put it back from a backup: skl registry backup keeps it in keys/%s", k.name)
 	}
-	if errors.Is(err, meta.ErrNotFound) {
-		err = nil
-	}
-	return err
+	return diag.New(diag.Refused, "lost_key", "%s is not there any more; with another key the registry would be another one to all clients", own).
+		Hint("put it back from a backup: skl registry backup keeps it in keys/%s", k.name).
+		Hint("without one, begin a new registry in another directory, and publish there: skl registry serve --data NEW")
 }
 
 // knownKey refuses another key than the one that was used before.
@@ -147,25 +127,22 @@ func (s *Server) knownKey(ctx context.Context, k secret, text []byte) error {
 	}
 	sum := sha256.Sum256(text)
 	now := hex.EncodeToString(sum[:])
-	check := func(tx *meta.Tx) error {
-		have, err := tx.Setting(ctx, hashSetting(k))
-		if err == nil && string(have) != now {
-			err = diag.New(diag.Refused, "other_key", "%s is not the key that this registry had before; it would be another one to all clients", k.name).
-				Hint("put back the one that it had")
-		}
-		return err
+	fresh := func() ([]byte, error) { return []byte(now), nil }
+	if k.make == nil {
+		fresh = nil
 	}
-	err := s.Registry.Meta.View(ctx, check)
-	if errors.Is(err, meta.ErrNotFound) && k.make != nil {
-		err = s.Registry.Meta.Update(ctx, func(tx *meta.Tx) error {
-			if err := check(tx); !errors.Is(err, meta.ErrNotFound) {
-				return err
-			}
-			return tx.PutSetting(ctx, hashSetting(k), []byte(now))
-		})
-	}
-	if errors.Is(err, meta.ErrNotFound) {
-		err = nil
+	have, err := s.keyHash(ctx, k, fresh)
+	switch {
+	case errors.Is(err, meta.ErrNotFound): // no server noted one
+		return nil
+	case err == nil && string(have) != now:
+		return diag.New(diag.Refused, "other_key", "%s is not the key that this registry had before; it would be another one to all clients", k.name).
+			Hint("put back the one that it had")
 	}
 	return err
+}
+
+// keyHash is what the database says of a key, or fresh if that is nothing.
+func (s *Server) keyHash(ctx context.Context, k secret, fresh func() ([]byte, error)) ([]byte, error) {
+	return meta.KeepSetting(ctx, s.Registry.Meta, "hash of "+k.name, fresh)
 }

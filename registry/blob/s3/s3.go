@@ -105,14 +105,7 @@ const (
 
 // belongs makes the place and the metadata belong to each other, or refuses.
 func (s *Store) belongs(ctx context.Context) error {
-	var name []byte
-	err := s.meta.Update(ctx, func(tx *meta.Tx) (err error) {
-		if name, err = tx.Setting(ctx, ownerSetting); errors.Is(err, meta.ErrNotFound) {
-			name = []byte(rand.Text())
-			err = tx.PutSetting(ctx, ownerSetting, name)
-		}
-		return err
-	})
+	name, err := meta.KeepSetting(ctx, s.meta, ownerSetting, func() ([]byte, error) { return []byte(rand.Text()), nil })
 	if err != nil {
 		return err
 	}
