@@ -2,7 +2,6 @@ package meta
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -17,13 +16,10 @@ func (tx *Tx) Now(ctx context.Context) (time.Time, error) {
 // TakeLease gives holder a lease for a time from now, or makes the one that it has longer. Its epoch grows with every other holder.
 // ErrExists if somebody else has it.
 func (tx *Tx) TakeLease(ctx context.Context, name, holder string, lasts time.Duration) (epoch int64, err error) {
-	now, err := tx.Now(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := tx.insert(ctx, `INSERT INTO leases (name, holder, epoch, until) VALUES ($1, $2, 1, $3) ON CONFLICT (name) DO UPDATE
+	now := tx.d.Now()
+	if err := tx.insert(ctx, `INSERT INTO leases (name, holder, epoch, until) VALUES ($1, $2, 1, `+now+` + $3) ON CONFLICT (name) DO UPDATE
 		SET holder = excluded.holder, until = excluded.until, epoch = leases.epoch + CASE WHEN leases.holder = excluded.holder THEN 0 ELSE 1 END
-		WHERE leases.holder = excluded.holder OR leases.until < $4`, name, holder, micros(now.Add(lasts)), micros(now)); err != nil {
+		WHERE leases.holder = excluded.holder OR leases.until < `+now, name, holder, lasts.Microseconds()); err != nil {
 		return 0, err
 	}
 	return one(ctx, tx, column[int64], `SELECT epoch FROM leases WHERE name = $1`, name)
@@ -35,34 +31,13 @@ func (tx *Tx) DropLease(ctx context.Context, name, holder string) error {
 	return err
 }
 
-// Leaseholder is who has a lease, "" if nobody does.
-func (tx *Tx) Leaseholder(ctx context.Context, name string) (string, error) {
-	now, err := tx.Now(ctx)
-	if err != nil {
-		return "", err
-	}
-	holder, err := one(ctx, tx, column[string], `SELECT holder FROM leases WHERE name = $1 AND until >= $2`, name, micros(now))
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	}
-	return holder, err
-}
-
 // Leases lists who has leases whose names begin with a prefix, by name.
 func (tx *Tx) Leases(ctx context.Context, prefix string) ([]string, error) {
-	now, err := tx.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return list(ctx, tx, column[string], `SELECT holder FROM leases WHERE name >= $1 AND name < $2 AND until >= $3 ORDER BY name`, prefix, prefix+"\U0010FFFF", micros(now))
+	return list(ctx, tx, column[string], `SELECT holder FROM leases WHERE name >= $1 AND name < $2 AND until >= `+tx.d.Now()+` ORDER BY name`, prefix, prefix+"\U0010FFFF")
 }
 
 // ForgetLeases removes leases whose names begin with a prefix and that ended so long ago.
 func (tx *Tx) ForgetLeases(ctx context.Context, prefix string, ago time.Duration) error {
-	now, err := tx.Now(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = tx.exec(ctx, `DELETE FROM leases WHERE name >= $1 AND name < $2 AND until < $3`, prefix, prefix+"\U0010FFFF", micros(now.Add(-ago)))
+	_, err := tx.exec(ctx, `DELETE FROM leases WHERE name >= $1 AND name < $2 AND until < `+tx.d.Now()+` - $3`, prefix, prefix+"\U0010FFFF", ago.Microseconds())
 	return err
 }
