@@ -201,24 +201,32 @@ func (g *Registry) putGrant(ctx context.Context, tx *meta.Tx, who Caller, gr met
 // FirstToken makes an administrator and a token for them if there is no token at all. Text is "" if there is one. Of many processes that
 // start at once, one gets a text.
 func (g *Registry) FirstToken(ctx context.Context, who Caller, account string) (text string, err error) {
-	made := ""
+	none := false
+	look := func(tx *meta.Tx) error {
+		have, err := tx.Tokens(ctx, "", "", 1)
+		none = len(have) == 0
+		return err
+	}
+	if err := g.view(ctx, look); err != nil || !none {
+		return "", err
+	}
 	err = g.update(ctx, func(tx *meta.Tx) error {
-		made = ""
-		if have, err := tx.Tokens(ctx, "", "", 1); err != nil || len(have) > 0 {
+		text = ""
+		if err := look(tx); err != nil || !none { // another process was first
 			return err
 		}
 		now := g.now()
 		if err := g.putGrant(ctx, tx, who, meta.Grant{Account: account, Namespace: "*", Role: string(auth.Admin), Created: now}); err != nil {
 			return err
 		}
-		text, id, hash := auth.NewToken()
-		made = text
+		made, id, hash := auth.NewToken()
+		text = made
 		return g.putToken(ctx, tx, who, meta.Token{ID: id, Hash: hash[:], Account: account, Namespace: "*", Role: string(auth.Admin), Created: now})
 	})
 	if err != nil {
 		return "", err
 	}
-	return made, nil
+	return text, nil
 }
 
 // mayGive refuses who gives a role that they do not have themselves.
