@@ -86,26 +86,21 @@ func (h *heads) state() (last tlog.Checkpoint, compared bool, halted error) {
 
 // append adds a record to the log, unless clients saw another one. Its error may be errUncompared, for [Registry.reading].
 func (g *Registry) append(ctx context.Context, tx *meta.Tx, rec tlog.Record) (index int64, err error) {
-	if g.Heads != nil {
-		if err := g.mayAppend(ctx, tx); err != nil {
-			return 0, err
-		}
+	if index, err = tlog.Append(ctx, logStorage{tx}, rec); err == nil && g.Heads != nil {
+		err = g.mayAppend(index)
 	}
-	return tlog.Append(ctx, logStorage{tx}, rec)
+	return index, err
 }
 
-func (g *Registry) mayAppend(ctx context.Context, tx *meta.Tx) error {
-	have, err := tx.LogSize(ctx)
-	if err != nil {
-		return err
-	}
+// mayAppend refuses a record that was appended to a log of that size, which then is not the one that was shown.
+func (g *Registry) mayAppend(size int64) error {
 	h := &g.heads
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.halted != nil:
 		return readOnly(h.halted)
-	case !h.compared || have < h.last.Size || h.connection != g.connection():
+	case !h.compared || size < h.last.Size || h.connection != g.connection():
 		return errUncompared
 	}
 	return nil
@@ -118,7 +113,7 @@ const codeReadOnly = "log_read_only"
 func readOnly(why error) error {
 	e := diag.New(diag.Failed, codeReadOnly, "this registry takes no changes and signs nothing, because its log is not the one that it showed: %s", diag.Printable(why.Error()))
 	e.Err = why
-	return e.Hint("whoever runs the registry finds what helps in its guide: skl help registry")
+	return e.Hint("whoever runs the registry finds what helps in its guide: skl help guide registry")
 }
 
 // ReadOnly says why nothing is appended to the log; nil if that is not so.
@@ -160,8 +155,13 @@ func (g *Registry) CompareLog(ctx context.Context) error {
 // compareLog is CompareLog in the turn of the caller.
 func (g *Registry) compareLog(ctx context.Context) error {
 	connection := g.connection()
-	kept, err := g.lastHead(ctx)
-	last := kept.head
+	last, compared, _ := g.heads.state()
+	newest, err := g.Heads.LastHead(ctx)
+	if err == nil && (!compared || newest != last.Size) {
+		var kept keptHead
+		kept, err = g.listedHead(ctx, newest)
+		last = kept.head
+	}
 	if err == nil {
 		err = g.continues(ctx, last)
 	}
@@ -189,17 +189,17 @@ func (g *Registry) halt(ctx context.Context, err error) error {
 
 // LastHead is the largest head that is kept, signed, and its size; nil if there is none.
 func (g *Registry) LastHead(ctx context.Context) (note []byte, size int64, err error) {
-	kept, err := g.lastHead(ctx)
-	if err != nil || kept.head.Size == 0 {
+	if size, err = g.Heads.LastHead(ctx); err != nil || size == 0 {
 		return nil, 0, Explain(err)
 	}
-	return []byte(kept.Checkpoint), kept.head.Size, nil
+	kept, err := g.listedHead(ctx, size)
+	return []byte(kept.Checkpoint), size, Explain(err)
 }
 
-func (g *Registry) lastHead(ctx context.Context) (keptHead, error) {
-	size, err := g.Heads.LastHead(ctx)
-	if err != nil || size == 0 {
-		return keptHead{}, err
+// listedHead reads the head that LastHead named, if it named one.
+func (g *Registry) listedHead(ctx context.Context, size int64) (keptHead, error) {
+	if size == 0 {
+		return keptHead{}, nil
 	}
 	kept, err := g.keptHead(ctx, size)
 	if errors.Is(err, blob.ErrNotFound) { // it was listed a moment ago
@@ -232,29 +232,16 @@ func (g *Registry) openHead(size int64, text []byte) (k keptHead, err error) {
 
 // continues appends what the log lacks of the one with this head, and refuses a log that is another.
 func (g *Registry) continues(ctx context.Context, shown tlog.Checkpoint) error {
-	size, same := int64(0), false
-	err := g.view(ctx, func(tx *meta.Tx) (err error) {
-		if size, err = tx.LogSize(ctx); err != nil || size < shown.Size {
-			return err
-		}
-		root, err := tlog.Root(ctx, logStorage{tx}, shown.Size)
-		same = root == shown.Root || shown.Size == 0
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case size < shown.Size:
+	size, err := g.LogContinues(ctx, shown)
+	if errors.Is(err, diag.Code("log_rollback")) {
 		return g.appendAgain(ctx, size, shown)
-	case !same:
-		return diag.New(diag.Refused, "log_fork", "its first %d entries are not the ones that were signed", shown.Size)
 	}
-	return nil
+	return err
 }
 
 // appendAgain appends the records that a log of that size lacks of what was shown.
 func (g *Registry) appendAgain(ctx context.Context, size int64, shown tlog.Checkpoint) error {
-	cut := diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and %d were signed", size, shown.Size)
+	cut := cutLog(size, shown.Size)
 	if shown.Size-size > maxAppended {
 		return cut.Hint("more than %d entries are not appended again; restore a newer backup of the database", maxAppended)
 	}
@@ -435,7 +422,7 @@ func (g *Registry) keepNext(ctx context.Context, last tlog.Checkpoint, size int6
 	if before != nil {
 		other, err := g.openHead(size, before)
 		if err == nil && other.head.Root != k.head.Root {
-			err = diag.New(diag.Refused, "log_fork", "its first %d entries are not the ones that were signed", size)
+			err = forkedLog(size)
 		}
 		if err != nil {
 			return last, g.halt(ctx, err)

@@ -223,8 +223,7 @@ func TestLogIsAppendedAgain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", while, got, want)
 		}
 		// The history is that which was shown, and goes on.
-		now, err := late[0].LogRoot(t.Context(), shown.Size)
-		if err != nil || now != shown.Root {
+		if size, err := late[0].LogContinues(t.Context(), shown); err != nil || size < shown.Size {
 			t.Errorf("%s: the history is another one: %v", while, err)
 		}
 		if c := late[0].show(); c.Size != shown.Size+int64(len(late)) {

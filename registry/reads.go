@@ -161,15 +161,6 @@ func (g *Registry) LogProof(ctx context.Context, r meta.Release) (p *tlog.Proof,
 	return p, err
 }
 
-// LogRoot is the hash of the tree of the first size entries of the log.
-func (g *Registry) LogRoot(ctx context.Context, size int64) (root tlog.Hash, err error) {
-	err = g.view(ctx, func(tx *meta.Tx) error {
-		root, err = tlog.Root(ctx, logStorage{tx}, size)
-		return err
-	})
-	return root, err
-}
-
 // LogTile serves the "tile/…" paths of the log. Bundles of entries name what is in private
 // namespaces: the caller shows them only to those who may audit.
 func (g *Registry) LogTile(ctx context.Context, path string) (tile []byte, err error) {
@@ -202,6 +193,33 @@ func (g *Registry) verifyLog(ctx context.Context, each func(tx *meta.Tx) func(in
 	})
 }
 
+// LogContinues refuses a log that does not go on from a head that was signed, with code log_rollback if it is shorter, and log_fork if it has
+// other entries. It reads none. Size is that of the log.
+func (g *Registry) LogContinues(ctx context.Context, signed tlog.Checkpoint) (size int64, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		if size, err = tx.LogSize(ctx); err != nil {
+			return err
+		}
+		if size < signed.Size {
+			return cutLog(size, signed.Size)
+		}
+		root, err := tlog.Root(ctx, logStorage{tx}, signed.Size)
+		if err == nil && root != signed.Root && signed.Size > 0 {
+			err = forkedLog(signed.Size)
+		}
+		return err
+	})
+	return size, err
+}
+
+func cutLog(size, signed int64) *diag.Error {
+	return diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and %d were signed", size, signed)
+}
+
+func forkedLog(signed int64) *diag.Error {
+	return diag.New(diag.Refused, "log_fork", "its first %d entries are not the ones that were signed", signed)
+}
+
 // LogUncut refuses a log that is shorter than signed, a size that was signed before, or than a release says: with code
 // log_rollback. It reads no entry.
 func (g *Registry) LogUncut(ctx context.Context, signed int64) error {
@@ -218,7 +236,7 @@ func (g *Registry) uncut(ctx context.Context, tx *meta.Tx, signed int64) error {
 	case err != nil:
 		return err
 	case size < signed:
-		return diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and %d were signed", size, signed)
+		return cutLog(size, signed)
 	case size <= last:
 		return diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and a release names entry %d", size, last)
 	}

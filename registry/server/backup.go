@@ -73,17 +73,13 @@ func (s *Server) MayBackup(ctx context.Context, dir string) error {
 	if key.Public() != s.Registry.Key.Public() {
 		return diag.New(diag.Misuse, "not_empty", "%s holds the backup of another registry, %s", dir, key.Origin()).Hint("name another directory")
 	}
-	now, err := s.logHead(ctx)
-	if err != nil {
+	size, err := s.Registry.LogContinues(ctx, before)
+	lacks := "has other entries than that of its backup"
+	switch {
+	case errors.Is(err, diag.Code("log_rollback")):
+		lacks = fmt.Sprintf("was cut: it has %d entries, and that of its backup has %d", size, before.Size)
+	case !errors.Is(err, diag.Code("log_fork")):
 		return err
-	}
-	lacks := fmt.Sprintf("was cut: it has %d entries, and that of its backup has %d", now.Size, before.Size)
-	if now.Size >= before.Size {
-		root, err := s.Registry.LogRoot(ctx, before.Size)
-		if err != nil || root == before.Root {
-			return err
-		}
-		lacks = "has other entries than that of its backup"
 	}
 	return diag.New(diag.Refused, "log_rollback", "the log of the registry %s; the backup in %s stays as it is", lacks, dir).
 		Hint("skl registry restore %s --data NEW makes a registry of the backup; to keep what is there now as well, name another directory for it", dir)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -183,17 +182,11 @@ func (s *Server) probeLog(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case now.Size < before.Size:
-		return diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and %d were signed", now.Size, before.Size)
 	case now.Size == before.Size && now.Root == before.Root:
 		return nil
 	}
-	root, err := s.Registry.LogRoot(ctx, before.Size)
-	if err != nil {
+	if _, err := s.Registry.LogContinues(ctx, before); err != nil {
 		return err
-	}
-	if !bytes.Equal(root[:], before.Root[:]) {
-		return diag.New(diag.Refused, "log_fork", "its first %d entries are not the ones that were signed", before.Size)
 	}
 	if err := durable.WriteFile(s.headFile(), note, 0o600); err != nil && !errors.Is(blob.Full(err), blob.ErrFull) {
 		return err // a full disk is said by the probe of the disk

@@ -229,7 +229,7 @@ func TestReplicasGoBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range s {
-		if root, err := s.s.Registry.LogRoot(t.Context(), shown.Size); err != nil || root != shown.Root {
+		if size, err := s.s.Registry.LogContinues(t.Context(), shown); err != nil || size < shown.Size {
 			t.Errorf("the history is another one: %v", err)
 		}
 		s.must(200, "", "GET", "/readyz", nil)
