@@ -104,7 +104,7 @@ func (s *Server) leave(ctx context.Context) {
 	}
 	s.draining.Store(true)
 	wait := s.cfg.Drain.or(leaveTime)
-	s.logger.InfoContext(ctx, "ends, and does not say that it is ready any more", "wait", wait)
+	s.logger.InfoContext(ctx, "ends, and does not say that it is ready any more", "wait", wait.String())
 	time.Sleep(wait)
 }
 
