@@ -3,7 +3,6 @@ package faulttest
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/testdata/long"
 )
@@ -92,32 +90,6 @@ func throughNetwork(t *testing.T, location string) *network {
 	return n
 }
 
-// A pair is two replicas and those who publish to each.
-type pair struct {
-	processes         []*process
-	admin             *client
-	publisher, reader *client
-	workers           [2][]*worker
-	log               *follower
-	choice            *rand.Rand
-}
-
-func newPair(t *testing.T, dirs ...string) *pair {
-	t.Helper()
-	p := &pair{log: newLog()}
-	for _, dir := range dirs {
-		p.processes = append(p.processes, launch(t, setup{Data: dir, Grace: 5 * time.Second, Every: 100 * time.Millisecond}))
-	}
-	p.admin = newClient(p.processes[1].URL, p.processes[0].Admin+p.processes[1].Admin)
-	p.publisher, p.reader = p.admin.namespace(t, wire.NewNamespace{Name: "acme"})
-	seed := long.Seed(t, 1)
-	p.choice = rand.New(rand.NewPCG(seed, 0))
-	for i, name := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"} {
-		p.workers[i%2] = append(p.workers[i%2], &worker{name: name, rand: rand.New(rand.NewPCG(seed, uint64(i)+1))})
-	}
-	return p
-}
-
 // trouble publishes to both, has one get into trouble for a time, and looks each time what each finds of what the other acknowledged.
 func (p *pair) trouble(t *testing.T, rounds int, lasts time.Duration, plan func(round int) (victim int, begin, end func())) {
 	var longest time.Duration
@@ -165,22 +137,7 @@ func (p *pair) trouble(t *testing.T, rounds int, lasts time.Duration, plan func(
 				t.Fatalf("round %d: it does not take part again: %d %s, %v", round, a.status, a.body, err)
 			}
 		}
-		for side := range p.workers {
-			look := newClient(p.processes[1-side].URL, p.reader.token)
-			if err := p.log.follow(t.Context(), look.as(p.admin.token)); err != nil {
-				t.Fatalf("round %d: %v", round, err)
-			}
-			for _, w := range p.workers[side] {
-				found, err := w.settle(t.Context(), look, p.log, false)
-				if err != nil {
-					t.Fatalf("round %d: %v", round, err)
-				}
-				if found {
-					half++
-				}
-			}
-			look.close()
-		}
+		half += p.look(t, round)
 		if t.Failed() {
 			return
 		}
@@ -188,14 +145,7 @@ func (p *pair) trouble(t *testing.T, rounds int, lasts time.Duration, plan func(
 	if longest > lasts-time.Second {
 		t.Errorf("the other replica stood still for %s", longest)
 	}
-	total := 0
-	for _, w := range append(p.workers[0], p.workers[1]...) {
-		total += len(w.acked)
-	}
-	if n := len(p.log.published); n != total {
-		t.Errorf("%d releases are in the log, %d were acknowledged or found", n, total)
-	}
-	t.Logf("%d times for %s: %d releases, of them %d whole that nobody was told of; the other stood still for at most %s", rounds, lasts, total, half, longest.Round(time.Millisecond))
+	t.Logf("%d times for %s: %d releases, of them %d whole that nobody was told of; the other stood still for at most %s", rounds, lasts, p.total(t), half, longest.Round(time.Millisecond))
 }
 
 // mayHappen reports whether a request to a replica in trouble may end with err: its connection or its update is lost.

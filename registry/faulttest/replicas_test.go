@@ -52,27 +52,17 @@ func TestReplicasKill(t *testing.T) {
 	long.Slow(t)
 	kills := fromEnv(t, "SKL_FAULT_KILLS", long.Of(2, 4, 200))
 	another := metatest.Shared(t)
-	setups := []setup{{Data: another(), Grace: 5 * time.Second, Every: 100 * time.Millisecond}, {Data: another(), Grace: 5 * time.Second, Every: 100 * time.Millisecond}}
-	processes := []*process{launch(t, setups[0]), launch(t, setups[1])}
-	admin := newClient(processes[0].URL, processes[0].Admin+processes[1].Admin)
-	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
-
-	seed := long.Seed(t, 1)
-	choice := rand.New(rand.NewPCG(seed, 0))
-	var workers [2][]*worker
-	for i := range 6 {
-		workers[i%2] = append(workers[i%2], &worker{name: []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}[i], rand: rand.New(rand.NewPCG(seed, uint64(i)+1))})
-	}
-	log, half, meanwhile := newLog(), 0, 0
+	p := newPair(t, another(), another())
+	half, meanwhile := 0, 0
 	for kill := range kills {
 		victim := kill % 2
 		var answered [2]atomic.Int64
 		var groups [2]sync.WaitGroup
 		var clients [2]*client
 		stop, halt := context.WithCancel(t.Context())
-		for side, p := range processes {
-			clients[side] = newClient(p.URL, publisher.token)
-			for _, w := range workers[side] {
+		for side, process := range p.processes {
+			clients[side] = newClient(process.URL, p.publisher.token)
+			for _, w := range p.workers[side] {
 				groups[side].Go(func() {
 					if side == victim {
 						if err := w.run(clients[side], &answered[side]); err != nil {
@@ -88,9 +78,9 @@ func TestReplicasKill(t *testing.T) {
 		}
 		ended := make(chan struct{})
 		go func() { groups[victim].Wait(); close(ended) }()
-		await(kill, choice, clients[victim].sent, &answered[victim], ended)
+		await(kill, p.choice, clients[victim].sent, &answered[victim], ended)
 		before := answered[1-victim].Load()
-		processes[victim].kill()
+		p.processes[victim].kill()
 		<-ended
 		for limit := time.Now().Add(10 * time.Second); answered[1-victim].Load() < before+3 && time.Now().Before(limit) && !t.Failed(); {
 			time.Sleep(time.Millisecond)
@@ -105,50 +95,93 @@ func TestReplicasKill(t *testing.T) {
 			c.close()
 		}
 
-		processes[victim] = launch(t, setups[victim])
-		// Each looks at what the other acknowledged.
-		for side := range workers {
-			look := newClient(processes[1-side].URL, reader.token)
-			if err := log.follow(t.Context(), look.as(admin.token)); err != nil {
-				t.Fatalf("kill %d: %v", kill, err)
-			}
-			for i, w := range workers[side] {
-				found, err := w.settle(t.Context(), look, log, i == kill%3)
-				if err != nil {
-					t.Fatalf("kill %d: %v", kill, err)
-				}
-				if found {
-					half++
-				}
-			}
-			look.close()
-		}
+		p.processes[victim] = launch(t, p.setups[victim])
+		half += p.look(t, kill)
 		if t.Failed() {
 			return
 		}
 	}
-	for _, p := range processes {
-		p.stop()
+	for _, process := range p.processes {
+		process.stop()
 	}
-	setups[0].Fsck = true
-	last := launch(t, setups[0])
+	p.setups[0].Fsck = true
+	last := launch(t, p.setups[0])
 	if len(last.Fsck.Problems) > 0 {
 		t.Errorf("fsck: %+v", last.Fsck.Problems)
 	}
-	total := 0
-	look := newClient(last.URL, reader.token)
-	for _, w := range append(workers[0], workers[1]...) {
-		total += len(w.acked)
+	look := newClient(last.URL, p.reader.token)
+	for _, w := range append(p.workers[0], p.workers[1]...) {
 		for _, r := range w.acked {
-			if err := whole(t.Context(), look, r, log); err != nil {
+			if err := whole(t.Context(), look, r, p.log); err != nil {
 				t.Errorf("at the end: %v", err)
 			}
 		}
 	}
-	if n := len(log.published); n != total {
+	t.Logf("%d kills: %d releases, of them %d whole that nobody was told of, and %d published while the other was gone", kills, p.total(t), half, meanwhile)
+}
+
+// A pair is two replicas and those who publish to each.
+type pair struct {
+	setups            []setup
+	processes         []*process
+	admin             *client
+	publisher, reader *client
+	workers           [2][]*worker
+	log               *follower
+	choice            *rand.Rand
+}
+
+func newPair(t *testing.T, dirs ...string) *pair {
+	t.Helper()
+	p := &pair{log: newLog()}
+	for _, dir := range dirs {
+		s := setup{Data: dir, Grace: 5 * time.Second, Every: 100 * time.Millisecond}
+		p.setups, p.processes = append(p.setups, s), append(p.processes, launch(t, s))
+	}
+	p.admin = newClient(p.processes[1].URL, p.processes[0].Admin+p.processes[1].Admin)
+	p.publisher, p.reader = p.admin.namespace(t, wire.NewNamespace{Name: "acme"})
+	seed := long.Seed(t, 1)
+	p.choice = rand.New(rand.NewPCG(seed, 0))
+	for i, name := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"} {
+		p.workers[i%2] = append(p.workers[i%2], &worker{name: name, rand: rand.New(rand.NewPCG(seed, uint64(i)+1))})
+	}
+	return p
+}
+
+// look has each replica say what it has of what the other acknowledged. It returns how many releases are there that nobody was told of.
+func (p *pair) look(t *testing.T, round int) (half int) {
+	t.Helper()
+	for side := range p.workers {
+		look := newClient(p.processes[1-side].URL, p.reader.token)
+		defer look.close()
+		if err := p.log.follow(t.Context(), look.as(p.admin.token)); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		for i, w := range p.workers[side] {
+			found, err := w.settle(t.Context(), look, p.log, i == round%3)
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			if found {
+				half++
+			}
+		}
+	}
+	return half
+}
+
+// total compares the releases that were acknowledged or found with the log, and returns how many there are.
+func (p *pair) total(t *testing.T) (total int) {
+	t.Helper()
+	for _, workers := range p.workers {
+		for _, w := range workers {
+			total += len(w.acked)
+		}
+	}
+	if n := len(p.log.published); n != total {
 		t.Errorf("%d releases are in the log, %d were acknowledged or found", n, total)
 	}
-	t.Logf("%d kills: %d releases, of them %d whole that nobody was told of, and %d published while the other was gone", kills, total, half, meanwhile)
+	return total
 }
 
 // A refusedError is an answer that is not the one that was wanted.
