@@ -2,7 +2,10 @@ package s3_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log"
@@ -102,6 +105,37 @@ func (b *body) Read(p []byte) (int, error) {
 		return n, err
 	}
 	return b.left, io.ErrUnexpectedEOF
+}
+
+// Every request with content says how long it is and is signed with the content's SHA-256, by which the server judges it.
+func TestContentIsAnnounced(t *testing.T) {
+	p := startProxy(t)
+	var puts atomic.Int64
+	p.do(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut {
+			return false
+		}
+		puts.Add(1)
+		sum, err := hex.DecodeString(r.Header.Get("X-Amz-Content-Sha256"))
+		if r.ContentLength < 0 || len(r.TransferEncoding) > 0 || r.Header.Get("Content-Encoding") != "" || err != nil || len(sum) != sha256.Size {
+			t.Errorf("%s: %d bytes, %q, %v", r.URL, r.ContentLength, r.TransferEncoding, r.Header)
+		}
+		return false
+	}, nil)
+	s := openAt(t, s3test.At(p.url), s3.Options{Meta: openMeta(t)})
+	for _, content := range [][]byte{nil, []byte("a"), make([]byte, 9<<20)} {
+		d := blob.Sum(blob.SHA256, content)
+		if err := s.Put(t.Context(), d, int64(len(content)), bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		id := fmt.Sprint("up-", len(content))
+		if _, err := s.Append(t.Context(), id, 0, bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if puts.Load() < 6 {
+		t.Errorf("%d PUTs were seen", puts.Load())
+	}
 }
 
 // Whatever the network and the server do: never a wrong byte, what was acknowledged is there, and the number of tries is bounded.
