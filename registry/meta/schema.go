@@ -63,7 +63,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 // migrations returns the statements that lead from each version of the schema to the next. One that
 // was released is never changed again.
 func migrations() []string {
-	return []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
+	return []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8}
 }
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
@@ -215,3 +215,6 @@ CREATE TABLE leases (
 	name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch BIGINT NOT NULL, until BIGINT NOT NULL
 ) {clustered}
 `
+
+// Only searches changed.
+const schema8 = ``

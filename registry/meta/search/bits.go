@@ -14,6 +14,12 @@ func (b bits) set(id int64) {
 	}
 }
 
+func (b bits) clear(id int64) {
+	if id >= 0 && id < int64(len(b))*64 {
+		b[id/64] &^= 1 << (id % 64)
+	}
+}
+
 func (b bits) has(id int64) bool {
 	return id >= 0 && id < int64(len(b))*64 && b[id/64]>>(id%64)&1 != 0
 }
@@ -31,6 +37,15 @@ func (b bits) and(c bits) bits {
 	both := make(bits, len(b))
 	for i := range both {
 		both[i] = b[i] & c[i]
+	}
+	return both
+}
+
+// intersect returns what is in all of some sets, at least one, of one state. It may be one of them.
+func intersect(all []bits) bits {
+	both := all[0]
+	for _, b := range all[1:] {
+		both = both.and(b)
 	}
 	return both
 }

@@ -5,95 +5,79 @@ import (
 	"context"
 	"database/sql"
 	"sync"
+	"time"
 
 	"github.com/skl-project/skl/registry/meta"
 )
 
 // Limits of what searches keep in memory, beside 8 bytes for each skill. A list takes one bit for each skill.
 const (
-	oneIn    = 20      // lists are kept that hold at least one skill in 20; others are quickly read again
-	maxLists = 256     // and together at most
-	maxKept  = 4 << 20 // bytes
-	maxTerms = 256     // bytes of the words of such a list
-	maxID    = 1 << 28 // skills beyond are not found
+	oneIn    = 20       // lists are kept that hold at least one skill in 20; others are quickly read again
+	maxLists = 512      // and together at most
+	maxKept  = 16 << 20 // bytes
+	maxTerms = 256      // bytes of the words of such a list
+	maxID    = 1 << 28  // skills beyond are not found
 )
 
-// A Cache holds the state that the latest search saw, for the searches that see the same one. Its methods may be
+// A Cache holds the state that the latest search saw, for the searches that see the same one or the next. Its methods may be
 // called concurrently. The zero Cache is empty.
 type Cache struct {
 	mu     sync.Mutex
 	latest *state
 }
 
-// A state is the search index after a number of changes, and what searches have read of it. That number is in
-// the database, so a transaction finds the state that it sees itself, whichever process made it.
+// A state is the search index after a number of changes, and what searches have read of it. Which state a transaction sees is
+// in the database, whichever process made it.
 type state struct {
-	db            Database
-	changes, last int64 // last is the highest id in use
-	mu            sync.Mutex
-	lists         map[Terms]bits
-	pages         [][]byte // of all cells, by number; nil before a search needs them
+	db    Database
+	point       // it is at
+	last  int64 // the highest id in use
+	made  time.Time
+	mu    sync.Mutex
+	lists map[Terms]bits // which are not changed
+	pages [][]byte       // of all cells, by number; nil before a search needs them
 }
+
+// outdated is when a cache gives up a state that is ahead of the database's: that one went back.
+const outdated = time.Minute
 
 // state returns the state that q sees.
 func (c *Cache) state(ctx context.Context, q meta.Querier, db Database) (*state, error) {
-	s := &state{db: db, lists: map[Terms]bits{}}
-	rows, err := q.QueryContext(ctx, `SELECT changes, last FROM search_ids`)
-	if err != nil {
-		return nil, err
+	s := &state{db: db, lists: map[Terms]bits{}, made: time.Now()}
+	if err := s.look(ctx, q); err != nil || c == nil {
+		return s, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&s.changes, &s.last); err != nil {
+	c.mu.Lock()
+	latest := c.latest
+	c.mu.Unlock()
+	if latest != nil && latest.point == s.point {
+		return latest, nil
+	}
+	if latest != nil && latest.change < s.change {
+		if err := s.follow(ctx, q, latest); err != nil {
 			return nil, err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	s.last = min(max(s.last, 0), maxID)
-	if c == nil {
-		return s, nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.latest != nil && c.latest.changes == s.changes {
-		return c.latest, nil
-	}
-	if c.latest == nil || c.latest.changes < s.changes { // not for one that still sees an older state
+	switch {
+	case c.latest == nil || c.latest.change < s.change || s.made.Sub(c.latest.made) > outdated: // not for one that still sees an older state
 		c.latest = s
+	case c.latest.point == s.point: // another search was faster
+		return c.latest, nil
 	}
 	return s, nil
 }
 
-// changed counts a change of the index.
-func changed(ctx context.Context, q meta.Querier) error {
-	_, err := q.ExecContext(ctx, `UPDATE search_ids SET changes = changes + 1`)
-	return err
-}
-
-// find returns the ids of the skills that have all words. Words of kept lists are not asked for again.
+// find returns the ids of the skills that have all words. Each is asked for by itself: of a frequent word and a rare one, the
+// list of the frequent one is kept.
 func (s *state) find(ctx context.Context, q meta.Querier, words []string) (bits, error) {
-	var found bits
-	var rest []string
-	for _, w := range words {
-		switch list := s.kept(terms(All, w)); {
-		case list == nil:
-			rest = append(rest, w)
-		case found == nil:
-			found = list
-		default:
-			found = found.and(list)
-		}
+	wanted := make([]Terms, len(words))
+	for i, w := range words {
+		wanted[i] = terms(All, w)
 	}
-	if rest == nil {
-		return found, nil
-	}
-	lists, err := s.read(ctx, q, terms(All, rest...))
-	if err != nil || found == nil {
-		return lists[0], err
-	}
-	return found.and(lists[0]), nil
+	lists, err := s.read(ctx, q, wanted...)
+	return intersect(lists), err
 }
 
 func (s *state) kept(t Terms) bits {
@@ -143,8 +127,19 @@ func (s *state) keep(t Terms, list bits) {
 	s.lists[t] = list
 }
 
-// none returns an empty set for ids of s.
-func (s *state) none() bits { return make(bits, s.last/64+1) }
+// none returns an empty set for ids of s. There is room for some more, so that a new skill seldom makes all lists longer.
+func (s *state) none() bits { return make(bits, (s.last/idStep+1)*idStep/64) }
+
+const idStep = 4096
+
+// all returns a set with all ids, also of skills that are gone.
+func (s *state) all() bits {
+	b := s.none()
+	for i := range b {
+		b[i] = ^uint64(0)
+	}
+	return b
+}
 
 // cells returns the pages of cells by number, at least those of ids. A page that does not exist is nil.
 // They must not be changed.
@@ -160,38 +155,38 @@ func (s *state) cells(ctx context.Context, q meta.Querier, ids bits) ([][]byte, 
 	for id := ids.next(0); id >= 0 && len(wanted) <= few; id = ids.next((id/pageCells + 1) * pageCells) {
 		wanted = append(wanted, id/pageCells)
 	}
-	pages = make([][]byte, len(ids)*64/pageCells+1)
-	read := func(query string, args ...any) error {
-		rows, err := q.QueryContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var n int
-			var raw sql.RawBytes
-			if err := rows.Scan(&n, &raw); err != nil {
-				return err
-			}
-			if n >= 0 && n < len(pages) && len(raw) == pageCells*cellSize {
-				pages[n] = bytes.Clone(raw)
-			}
-		}
-		return rows.Err()
-	}
+	pages = s.noPages()
 	if len(wanted) <= few {
-		for _, n := range wanted {
-			if err := read(`SELECT page, cells FROM search_cells WHERE page = $1`, n); err != nil {
-				return nil, err
-			}
-		}
-		return pages, nil
+		return pages, readPages(ctx, q, pages, `SELECT page, cells FROM `+s.db.Among("$1")+` CROSS JOIN search_cells WHERE page = j.value`, meta.Array(wanted))
 	}
-	if err := read(`SELECT page, cells FROM search_cells WHERE page >= 0`); err != nil {
+	if err := readPages(ctx, q, pages, `SELECT page, cells FROM search_cells WHERE page >= 0`); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pages = pages
 	return pages, nil
+}
+
+// noPages has a place for each page of s.
+func (s *state) noPages() [][]byte { return make([][]byte, len(s.none())*64/pageCells+1) }
+
+// readPages puts the pages that answer a query in their places.
+func readPages(ctx context.Context, q meta.Querier, pages [][]byte, query string, args ...any) error {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int
+		var raw sql.RawBytes
+		if err := rows.Scan(&n, &raw); err != nil {
+			return err
+		}
+		if n >= 0 && n < len(pages) && len(raw) == pageCells*cellSize {
+			pages[n] = bytes.Clone(raw)
+		}
+	}
+	return rows.Err()
 }

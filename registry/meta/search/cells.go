@@ -48,5 +48,5 @@ func putCell(ctx context.Context, q meta.Querier, id int64, c cell) error {
 	if _, err := q.ExecContext(ctx, `INSERT INTO search_cells (page, cells) VALUES ($1, $2) ON CONFLICT (page) DO UPDATE SET cells = excluded.cells`, id/pageCells, page); err != nil {
 		return err
 	}
-	return changed(ctx, q)
+	return changed(ctx, q, id)
 }

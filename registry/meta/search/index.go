@@ -4,7 +4,8 @@
 // The values by which searches filter and count lie beside the words as a column store, "search_cells": eight bytes for each
 // skill, for its namespace, license, and whether it is signed. So a search reads one list of ids and these cells, and
 // no row per match; that keeps it in milliseconds for words that 30,000 skills have. A word that most skills have takes
-// as long again, so long lists and the cells stay in memory, in a [Cache], until a skill changes.
+// as long again, so long lists and the cells stay in memory, in a [Cache]. The database tells which skills changed lately, and a
+// cache corrects for these what it holds.
 package search
 
 import (
@@ -61,6 +62,11 @@ func Schema(version int) []string {
 		return []string{
 			`ALTER TABLE search_ids ADD COLUMN changes BIGINT NOT NULL DEFAULT 0`,
 			`DELETE FROM search_cells WHERE page = -1`,
+		}
+	case 8:
+		return []string{
+			`ALTER TABLE search_ids ADD COLUMN mark BIGINT NOT NULL DEFAULT 0`,
+			`CREATE TABLE search_changes (slot BIGINT PRIMARY KEY, change BIGINT NOT NULL, mark BIGINT NOT NULL, skill BIGINT NOT NULL)`,
 		}
 	}
 	return nil

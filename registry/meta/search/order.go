@@ -108,7 +108,9 @@ func (o *order) choose(ctx context.Context, best map[int64]float64) error {
 		// Of words that so many skills have, one in a text says little.
 		few := o.total <= maxRanked
 		if few {
-			wanted = append(wanted, terms(Said, o.words...))
+			for _, w := range o.words {
+				wanted = append(wanted, terms(Said, w))
+			}
 		}
 		lists, err := o.state.read(ctx, o, wanted...)
 		if err != nil {
@@ -121,7 +123,7 @@ func (o *order) choose(ctx context.Context, best map[int64]float64) error {
 			named.add(lists[i])
 		}
 		if few {
-			add(weights, lists[len(o.words)], o.ids, saidWeight)
+			add(weights, intersect(lists[len(o.words):]), o.ids, saidWeight)
 		} else {
 			chosen = o.ids.and(named)
 		}
