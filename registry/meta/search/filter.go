@@ -1,9 +1,10 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	mathbits "math/bits"
-	"sort"
+	"slices"
 
 	"github.com/skl-project/skl/registry/meta"
 )
@@ -95,6 +96,17 @@ func (t *tally) add(value uint32) {
 	(*t)[value]++
 }
 
+// most returns the n most frequent values; of equals the ones that were seen first.
+func (t tally) most(n int) (values []int64) {
+	for value, count := range t {
+		if count > 0 {
+			values = append(values, int64(value))
+		}
+	}
+	slices.SortFunc(values, func(a, b int64) int { return cmp.Or(t[b]-t[a], cmp.Compare(a, b)) })
+	return values[:min(n, len(values))]
+}
+
 func newCounter() *counter {
 	return &counter{facets: map[string]map[string]int{"namespace": {}, "license": {}, "signed": {}}}
 }
@@ -109,29 +121,31 @@ func (n *counter) add(c cell) {
 }
 
 // name fills facets with the most frequent values. To have no license is not a value.
-func (n *counter) name(ctx context.Context, q meta.Querier) error {
-	for kind, counts := range map[string]tally{"namespace": n.namespaces, "license": n.licenses} {
-		var values []int
-		for value, count := range counts {
-			if count > 0 {
-				values = append(values, value)
-			}
+func (n *counter) name(ctx context.Context, q meta.Querier, db Database) error {
+	namespaces, licenses := n.namespaces.most(maxFacets), n.licenses.most(maxFacets+1)
+	rows, err := q.QueryContext(ctx, `SELECT v.id, v.value FROM `+db.Among("$1")+` CROSS JOIN search_values AS v WHERE v.id = j.value`, meta.Array(slices.Concat(namespaces, licenses)))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	names := map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var value string
+		if err := rows.Scan(&id, &value); err != nil {
+			return err
 		}
-		sort.Slice(values, func(i, j int) bool {
-			a, b := values[i], values[j]
-			return counts[a] > counts[b] || counts[a] == counts[b] && a < b
-		})
-		for _, id := range values {
-			var value string
-			if err := scanOne(ctx, q, &value, `SELECT value FROM search_values WHERE id = $1`, id); err != nil {
-				return err
-			}
-			if value != "" {
-				n.facets[kind][value] = counts[id]
-			}
-			if len(n.facets[kind]) == maxFacets {
-				break
-			}
+		names[id] = value
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, id := range namespaces {
+		n.facets["namespace"][names[id]] = n.namespaces[id]
+	}
+	for _, id := range licenses {
+		if names[id] != "" && len(n.facets["license"]) < maxFacets {
+			n.facets["license"][names[id]] = n.licenses[id]
 		}
 	}
 	if n.signed > 0 {

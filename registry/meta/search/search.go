@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -49,18 +50,11 @@ func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.
 	if err != nil {
 		return meta.Hits{}, err
 	}
-	var found bits
-	var list []int64 // in the order that s asks for
+	found := st.all()
 	if text != nil {
-		found, err = st.find(ctx, q, text)
-	} else if list, err = st.ordered(ctx, q, s); err == nil {
-		found = st.none()
-		for _, id := range list {
-			found.set(id)
+		if found, err = st.find(ctx, q, text); err != nil {
+			return meta.Hits{}, err
 		}
-	}
-	if err != nil {
-		return meta.Hits{}, err
 	}
 	pages, err := st.cells(ctx, q, found)
 	if err != nil {
@@ -78,26 +72,25 @@ func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.
 		h.Relaxed, h.Facets = true, count.facets
 		kept = f.pick(some.ids, some.pages, count)
 	}
-	if err := count.name(ctx, q); err != nil {
+	if err := count.name(ctx, q, db); err != nil {
 		return meta.Hits{}, err
 	}
 	if h.Total = count.all; h.Total == 0 {
 		return h, nil
 	}
 
+	var list []int64
 	var scores map[int64]float64
-	switch {
-	case text == nil:
-	case s.Sort == "" || s.Sort == "relevance":
+	if text != nil && (s.Sort == "" || s.Sort == "relevance") {
 		o := order{Querier: q, state: st, search: s, words: text, ids: kept, total: h.Total, some: some}
 		list, scores, err = o.list(ctx)
-	default:
-		list, err = st.ordered(ctx, q, s)
+		list = slices.DeleteFunc(list, func(id int64) bool { return !kept.has(id) })
+	} else {
+		list, err = st.sorted(ctx, q, s, kept, h.Total)
 	}
 	if err != nil {
 		return meta.Hits{}, err
 	}
-	list = slices.DeleteFunc(list, func(id int64) bool { return !kept.has(id) })
 	list = list[min(s.Offset, len(list)):]
 	h.IDs = list[:min(s.Limit, len(list))]
 	for _, id := range h.IDs {
@@ -106,19 +99,41 @@ func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.
 	return h, nil
 }
 
-// ordered returns the ids of all skills, or those of the namespace of s, in the order of s. It reads an index only.
-func (st *state) ordered(ctx context.Context, q meta.Querier, s meta.Search) ([]int64, error) {
-	order := "name, namespace"
+// sorted returns those of total ids that the page of s needs, and those before them, in the order of s. Many are found by reading an
+// index in that order, until there are enough; few are sorted.
+func (st *state) sorted(ctx context.Context, q meta.Querier, s meta.Search, ids bits, total int) ([]int64, error) {
+	order := "s.name, s.namespace"
 	switch s.Sort {
 	case "updated":
-		order = "updated DESC, id DESC"
+		order = "s.updated DESC, s.id DESC"
 	case "downloads":
-		order = "downloads DESC, id DESC"
+		order = "s.downloads DESC, s.id DESC"
 	}
-	if s.Namespace != "" {
-		return st.idList(ctx, q, `SELECT id FROM skills WHERE namespace = $1 ORDER BY `+order, s.Namespace)
+	wanted := min(s.Offset+s.Limit, total)
+	if total*total > wanted*int(st.last) { // more than are expected before enough are found
+		for limit := 256; ; limit *= 8 { // a number of the statement, so that it can be planned for
+			if limit < 2*wanted*int(st.last)/total {
+				continue
+			}
+			var found []int64
+			n := 0
+			if err := EachID(ctx, q, st.db.IDs(fmt.Sprintf(`SELECT s.id FROM skills AS s ORDER BY %s LIMIT %d`, order, limit)), func(id int64) {
+				if n++; ids.has(id) {
+					found = append(found, id)
+				}
+			}); err != nil || n < limit || len(found) >= wanted {
+				return found, err
+			}
+			if limit > total {
+				break // they are far behind
+			}
+		}
 	}
-	return st.idList(ctx, q, `SELECT id FROM skills ORDER BY `+order)
+	list := make([]int64, 0, total)
+	for id := range ids.backward() {
+		list = append(list, id)
+	}
+	return st.idList(ctx, q, `SELECT s.id FROM `+st.db.Among("$1")+` CROSS JOIN skills AS s WHERE s.id = j.value ORDER BY `+order+` LIMIT $2`, meta.Array(list), wanted)
 }
 
 // idList returns the ids that a query answers, in its order.
