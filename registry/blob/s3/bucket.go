@@ -72,17 +72,20 @@ func (b *bucket) size(ctx context.Context, key string) (int64, error) {
 	return info.Size, explain(ctx.Err, err)
 }
 
-// put stores content of that size. The server compares it with its SHA-256. Without TLS minio-go would sign each chunk instead, and
-// send what is empty as chunks of no announced length, of which versitygw takes a part for the next request on the connection.
+// put stores content of that size. The server compares it with its SHA-256.
 func (b *bucket) put(ctx context.Context, key string, content io.ReadSeeker, size int64, sum [sha256.Size]byte) error {
 	ctx, cancel := during(ctx, size)
 	defer cancel()
-	_, err := b.PutObject(ctx, b.name, b.prefix+key, content, size, "", hex.EncodeToString(sum[:]), minio.PutObjectOptions{
-		ContentType:          "application/octet-stream",
-		UserMetadata:         map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(sum[:])},
-		DisableContentSha256: true, // no signature per chunk: the one of the request is over sum
-	})
-	return explain(ctx.Err, err)
+	return explain(ctx.Err, b.send(ctx, key, content, size, sum, minio.PutObjectOptions{ContentType: "application/octet-stream"}))
+}
+
+// send is put with more options, and errors as they come. Without TLS minio-go would sign each chunk by itself, and send what is empty as
+// chunks of no announced length, of which versitygw takes a part for the next request on the connection.
+func (b *bucket) send(ctx context.Context, key string, content io.ReadSeeker, size int64, sum [sha256.Size]byte, o minio.PutObjectOptions) error {
+	o.UserMetadata = map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(sum[:])}
+	o.DisableContentSha256 = true // no signature per chunk: the one of the request is over sum
+	_, err := b.PutObject(ctx, b.name, b.prefix+key, content, size, "", hex.EncodeToString(sum[:]), o)
+	return err
 }
 
 // sha256Of reads content to its end, and leaves it at its start.
@@ -127,7 +130,7 @@ func (b *bucket) part(ctx context.Context, key, upload string, number int, conte
 		return "", err
 	}
 	p, err := b.PutObjectPart(ctx, b.name, b.prefix+key, upload, number, content, size, minio.PutObjectPartOptions{
-		Sha256Hex: hex.EncodeToString(sum[:]), DisableContentSha256: true, // as in put
+		Sha256Hex: hex.EncodeToString(sum[:]), DisableContentSha256: true, // as in send
 	})
 	return p.ETag, explain(ctx.Err, err)
 }

@@ -133,7 +133,10 @@ func TestContentIsAnnounced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if puts.Load() < 6 {
+	if before, err := s.KeepHead(t.Context(), 1, []byte("head")); err != nil || before != nil {
+		t.Fatalf("%q, %v", before, err)
+	}
+	if puts.Load() < 7 {
 		t.Errorf("%d PUTs were seen", puts.Load())
 	}
 }

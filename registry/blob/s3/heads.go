@@ -3,6 +3,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -65,7 +66,7 @@ func (b *bucket) create(ctx context.Context, key string, content []byte) error {
 	defer cancel()
 	o := minio.PutObjectOptions{ContentType: "application/json"}
 	o.SetMatchETagExcept("*")
-	_, err := b.PutObject(ctx, b.name, b.prefix+key, bytes.NewReader(content), int64(len(content)), "", "", o)
+	err := b.send(ctx, key, bytes.NewReader(content), int64(len(content)), sha256.Sum256(content), o)
 	if e, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		switch e.Code {
 		case "PreconditionFailed":
