@@ -128,7 +128,10 @@ func (s *state) keep(t Terms, list bits) {
 }
 
 // none returns an empty set for ids of s. There is room for some more, so that a new skill seldom makes all lists longer.
-func (s *state) none() bits { return make(bits, (s.last/idStep+1)*idStep/64) }
+func (s *state) none() bits { return make(bits, s.room()/64) }
+
+// room is for how many ids the sets of s have bits.
+func (s *state) room() int64 { return (s.last/idStep + 1) * idStep }
 
 const idStep = 4096
 
@@ -144,7 +147,7 @@ func (s *state) all() bits {
 // cells returns the pages of cells by number, at least those of ids. A page that does not exist is nil.
 // They must not be changed.
 func (s *state) cells(ctx context.Context, q meta.Querier, ids bits) ([][]byte, error) {
-	const few = 40 // that are read one by one
+	const few = 40 // that are read without the others
 	s.mu.Lock()
 	pages := s.pages
 	s.mu.Unlock()
@@ -169,7 +172,7 @@ func (s *state) cells(ctx context.Context, q meta.Querier, ids bits) ([][]byte, 
 }
 
 // noPages has a place for each page of s.
-func (s *state) noPages() [][]byte { return make([][]byte, len(s.none())*64/pageCells+1) }
+func (s *state) noPages() [][]byte { return make([][]byte, s.room()/pageCells+1) }
 
 // readPages puts the pages that answer a query in their places.
 func readPages(ctx context.Context, q meta.Querier, pages [][]byte, query string, args ...any) error {

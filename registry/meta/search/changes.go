@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -63,13 +64,10 @@ func (s *state) follow(ctx context.Context, q meta.Querier, from *state) error {
 		has[k.id] = k.vocabulary()
 	}
 	from.mu.Lock()
-	lists, pages := make(map[Terms]bits, len(from.lists)), from.pages
-	for t, list := range from.lists {
-		lists[t] = list
-	}
+	lists, pages := maps.Clone(from.lists), from.pages
 	from.mu.Unlock()
 	for t, list := range lists {
-		own := len(list) != len(s.none())
+		own := int64(len(list))*64 != s.room()
 		if own {
 			longer := s.none()
 			copy(longer, list)

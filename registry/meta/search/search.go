@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/registry/meta"
@@ -50,11 +49,11 @@ func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.
 	if err != nil {
 		return meta.Hits{}, err
 	}
-	found := st.all()
-	if text != nil {
-		if found, err = st.find(ctx, q, text); err != nil {
-			return meta.Hits{}, err
-		}
+	var found bits
+	if text == nil {
+		found = st.all()
+	} else if found, err = st.find(ctx, q, text); err != nil {
+		return meta.Hits{}, err
 	}
 	pages, err := st.cells(ctx, q, found)
 	if err != nil {
@@ -84,7 +83,6 @@ func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.
 	if text != nil && (s.Sort == "" || s.Sort == "relevance") {
 		o := order{Querier: q, state: st, search: s, words: text, ids: kept, total: h.Total, some: some}
 		list, scores, err = o.list(ctx)
-		list = slices.DeleteFunc(list, func(id int64) bool { return !kept.has(id) })
 	} else {
 		list, err = st.sorted(ctx, q, s, kept, h.Total)
 	}
@@ -110,13 +108,14 @@ func (st *state) sorted(ctx context.Context, q meta.Querier, s meta.Search, ids 
 		order = "s.downloads DESC, s.id DESC"
 	}
 	wanted := min(s.Offset+s.Limit, total)
-	if total*total > wanted*int(st.last) { // more than are expected before enough are found
-		for limit := 256; ; limit *= 8 { // a number of the statement, so that it can be planned for
-			if limit < 2*wanted*int(st.last)/total {
+	expected := int64(wanted) * st.last / int64(total) // read before enough are found
+	if expected < int64(total) {
+		for limit := int64(256); ; limit *= 8 { // a number of the statement, so that it can be planned for
+			if limit < 2*expected {
 				continue
 			}
 			var found []int64
-			n := 0
+			n := int64(0)
 			if err := EachID(ctx, q, st.db.IDs(fmt.Sprintf(`SELECT s.id FROM skills AS s ORDER BY %s LIMIT %d`, order, limit)), func(id int64) {
 				if n++; ids.has(id) {
 					found = append(found, id)
@@ -124,7 +123,7 @@ func (st *state) sorted(ctx context.Context, q meta.Querier, s meta.Search, ids 
 			}); err != nil || n < limit || len(found) >= wanted {
 				return found, err
 			}
-			if limit > total {
+			if limit > int64(total) {
 				break // they are far behind
 			}
 		}

@@ -8,7 +8,7 @@
 //   - Several processes may use one file; not over a network file system.
 //   - The file is readable by its owner alone. It holds no secrets but digests of tokens.
 //   - Memory is bounded: the page caches hold 8 MiB for the writer and 2 MiB for each reader; searches keep
-//     8 bytes for each skill and 4 MiB.
+//     8 bytes for each skill and 16 MiB.
 //
 // A full disk is [meta.ErrFull]: nothing of the update happened, reading goes on, and
 // updates work again when there is space.
