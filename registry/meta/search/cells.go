@@ -21,18 +21,26 @@ const (
 	pageCells = 250 // cells
 )
 
-func (c cell) put(b []byte) {
+// bits are the license and whether it is signed.
+func (c cell) bits() uint32 {
 	v := c.license << 1
 	if c.signed {
 		v |= 1
 	}
-	binary.LittleEndian.PutUint32(b, c.namespace)
-	binary.LittleEndian.PutUint32(b[4:], v)
+	return v
 }
 
-func getCell(b []byte) cell {
-	v := binary.LittleEndian.Uint32(b[4:])
-	return cell{binary.LittleEndian.Uint32(b), v >> 1, v&1 != 0}
+func (c *cell) setBits(v uint32) { c.license, c.signed = v>>1, v&1 != 0 }
+
+func (c cell) put(b []byte) {
+	binary.LittleEndian.PutUint32(b, c.namespace)
+	binary.LittleEndian.PutUint32(b[4:], c.bits())
+}
+
+func getCell(b []byte) (c cell) {
+	c.namespace = binary.LittleEndian.Uint32(b)
+	c.setBits(binary.LittleEndian.Uint32(b[4:]))
+	return c
 }
 
 // putCell changes a cell, as a part of each change of the index.
