@@ -10,7 +10,7 @@ import (
 // tables are all tables whose rows are the same in every database, and in every place of blobs.
 var tables = []string{
 	"settings", "namespaces", "grants", "tokens", "accounts", "used", "blobs", "links", "uploads", "manifests", "edges", "tags",
-	"releases", "skills", "downloads", "events", "log_records", "log_hashes", "advisories", "search_cells", "search_values", "search_ids",
+	"releases", "skills", "downloads", "events", "log_records", "log_hashes", "advisories", "search_values", "search_ids",
 }
 
 // Tables are the names of the tables that [Copy] copies.

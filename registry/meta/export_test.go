@@ -3,8 +3,8 @@ package meta
 import "context"
 
 // MigrateSteps is Migrate with other migrations.
-func MigrateSteps(ctx context.Context, q Querier, d Dialect, steps ...string) error {
-	return migrate(ctx, q, d, steps)
+func MigrateSteps(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int), steps ...string) error {
+	return migrate(ctx, q, d, upgrading, steps)
 }
 
 var VersionKey = versionKey

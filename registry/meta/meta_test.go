@@ -21,9 +21,10 @@ type plain struct{ meta.Dialect }
 func (plain) SQL(statement string) string {
 	return strings.NewReplacer("{blob}", "BLOB", "{serial}", "INTEGER PRIMARY KEY", "{clustered}", "").Replace(statement)
 }
-func (plain) Schema(int) []string { return nil }
-func (plain) Now() string         { return "0" }
-func (plain) Err(err error) error { return err }
+func (plain) Schema(int) []string                              { return nil }
+func (plain) Upgrade(context.Context, meta.Querier, int) error { return nil }
+func (plain) Now() string                                      { return "0" }
+func (plain) Err(err error) error                              { return err }
 
 func TestMigrate(t *testing.T) {
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "x.db"))
@@ -31,12 +32,13 @@ func TestMigrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	var upgraded []int
 	migrate := func(steps ...string) error {
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := meta.MigrateSteps(t.Context(), tx, plain{}, steps...); err != nil {
+		if err := meta.MigrateSteps(t.Context(), tx, plain{}, func(have, _ int) { upgraded = append(upgraded, have) }, steps...); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 		return tx.Commit()
@@ -56,6 +58,9 @@ func TestMigrate(t *testing.T) {
 	var x, y string
 	if err := db.QueryRow("SELECT x, y FROM a").Scan(&x, &y); err != nil || x != "1" || y != "new" {
 		t.Errorf("x %q, y %q, %v", x, y, err)
+	}
+	if len(upgraded) != 2 || upgraded[0] != 1 || upgraded[1] != 1 { // the broken one and the one that followed
+		t.Errorf("told of upgrades from %v", upgraded)
 	}
 	err = migrate(one)
 	if !errors.Is(err, diag.Code("newer_database")) || diag.ClassOf(err) != diag.Refused {

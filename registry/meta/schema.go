@@ -12,13 +12,13 @@ import (
 // Version is the version of the schema that this program writes.
 func Version() int { return len(migrations()) }
 
-// Migrate brings the database behind q to the newest schema, in q's transaction. It refuses
-// a database that a newer program made, with code newer_database.
-func Migrate(ctx context.Context, q Querier, d Dialect) error {
-	return migrate(ctx, q, d, migrations())
+// Migrate brings the database behind q to the newest schema, in q's transaction, and tells upgrading if there is an older one: that may take
+// minutes. It refuses a database that a newer program made, with code newer_database.
+func Migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int)) error {
+	return migrate(ctx, q, d, upgrading, migrations())
 }
 
-func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
+func migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int), steps []string) error {
 	want := len(steps)
 	tx := NewTx(q, d)
 	if _, err := tx.exec(ctx, `CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value `+d.SQL("{blob}")+` NOT NULL)`); err != nil {
@@ -42,6 +42,9 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 	if have == want {
 		return nil
 	}
+	if have > 0 && upgrading != nil {
+		upgrading(have, want)
+	}
 	for v := have + 1; v <= want; v++ {
 		for statement := range strings.SplitSeq(steps[v-1], ";\n") {
 			if strings.TrimSpace(statement) == "" {
@@ -56,6 +59,9 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 				return err
 			}
 		}
+		if err := d.Upgrade(ctx, tx.q, v); err != nil {
+			return d.Err(err)
+		}
 	}
 	return tx.PutSetting(ctx, "schema", []byte(strconv.Itoa(want)))
 }
@@ -63,7 +69,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 // migrations returns the statements that lead from each version of the schema to the next. One that
 // was released is never changed again.
 func migrations() []string {
-	return []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8}
+	return []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8, schema9}
 }
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
@@ -217,4 +223,4 @@ CREATE TABLE leases (
 `
 
 // Only searches changed.
-const schema8 = ``
+const schema8, schema9 = ``, ``

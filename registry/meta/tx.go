@@ -38,6 +38,8 @@ type Dialect interface {
 	SQL(statement string) string
 	// Schema is what the dialect adds at a version of the schema: full-text search.
 	Schema(version int) []string
+	// Upgrade does what no statement can, after those of a version.
+	Upgrade(ctx context.Context, q Querier, version int) error
 	// Index makes a skill findable by what d says, and by that alone. It returns its id, which is greater than 0:
 	// a new one for the id 0.
 	Index(ctx context.Context, q Querier, id int64, d Document) (int64, error)

@@ -150,11 +150,15 @@ func (s *Server) connect(ctx context.Context, readers int) (*elsewhere, error) {
 	if err != nil || next.URL == "" {
 		return nil, err
 	}
-	db, err := postgres.Open(ctx, next.URL, postgres.Options{Pooler: next.Pooler, Readers: cmp.Or(readers, s.cfg.DB.Connections)})
+	db, err := postgres.Open(ctx, next.URL, postgres.Options{Pooler: next.Pooler, Readers: cmp.Or(readers, s.cfg.DB.Connections), Upgrading: s.upgrading})
 	if err != nil {
 		return nil, err
 	}
 	return &elsewhere{db, before, next}, nil
+}
+
+func (s *Server) upgrading(have, want int) {
+	s.logger.Info("upgrading the database, which takes minutes with many skills", "schema", have, "to", want)
 }
 
 // openStores opens what keeps the metadata and the blobs of g: the directory's own, where there is nothing elsewhere. If there is, it
@@ -162,7 +166,7 @@ func (s *Server) connect(ctx context.Context, readers int) (*elsewhere, error) {
 func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewhere, readers int, cache string) error {
 	if e == nil {
 		s.ownMeta = true
-		db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers})
+		db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers, Upgrading: s.upgrading})
 		if err != nil {
 			return err // and no store that is nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/meta/search"
 	"github.com/skl-project/skl/registry/meta/sqlite"
 )
 
@@ -59,7 +60,7 @@ func (s *store) Check(ctx context.Context) error {
 		return s.diagnose(err)
 	}
 	defer t.Rollback()
-	for _, table := range append(meta.Tables(), "search", "search_changes") {
+	for _, table := range append(meta.Tables(), search.Tables()...) {
 		var bytes int64
 		if err := t.QueryRowContext(ctx, `SELECT coalesce(sum(length(r::text)), 0)::bigint FROM `+table+` AS r`).Scan(&bytes); err != nil {
 			return s.diagnose(fmt.Errorf("table %s: %w", table, err))

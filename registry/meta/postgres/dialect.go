@@ -21,46 +21,56 @@ func (dialect) SQL(statement string) string {
 	).Replace(statement)
 }
 
-// Schema implements [meta.Dialect]. The words of a skill are in columns of their own, as an index of words with the field that each
-// is in would have to look at every row. They lie outside of the rows, which searches visit.
-func (dialect) Schema(version int) []string {
-	if version != 1 {
-		return search.Schema(version)
-	}
-	return append(search.Schema(version),
-		`CREATE TABLE search (id BIGINT PRIMARY KEY, words TSVECTOR NOT NULL, said TSVECTOR NOT NULL, named TSVECTOR NOT NULL) WITH (toast_tuple_target = 128)`,
-		`ALTER TABLE search ALTER words SET STORAGE EXTERNAL, ALTER said SET STORAGE EXTERNAL`,
-		`CREATE INDEX search_words ON search USING GIN (words)`,
-		`CREATE INDEX search_said ON search USING GIN (said)`,
-		`CREATE INDEX search_named ON search USING GIN (named)`,
-	)
+// Schema implements [meta.Dialect].
+func (dialect) Schema(version int) []string { return search.Schema(version) }
+
+// Upgrade implements [meta.Dialect].
+func (d dialect) Upgrade(ctx context.Context, q meta.Querier, version int) error {
+	return search.Upgrade(ctx, q, d, version)
 }
 
 // Now implements [meta.Dialect].
 func (dialect) Now() string { return `(extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT` }
 
 // Index implements [meta.Dialect].
-func (dialect) Index(ctx context.Context, q meta.Querier, id int64, doc meta.Document) (int64, error) {
-	return search.Put(ctx, q, words{}, id, doc)
+func (d dialect) Index(ctx context.Context, q meta.Querier, id int64, doc meta.Document) (int64, error) {
+	return search.Put(ctx, q, d, id, doc)
 }
 
 // Unindex implements [meta.Dialect].
-func (dialect) Unindex(ctx context.Context, q meta.Querier, id int64) error {
-	return search.Remove(ctx, q, words{}, id)
+func (d dialect) Unindex(ctx context.Context, q meta.Querier, id int64) error {
+	return search.Remove(ctx, q, d, id)
 }
 
 // Search implements [meta.Dialect].
 func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
-	return d.cache.Search(ctx, q, words{}, s)
+	return d.cache.Search(ctx, q, d, s)
+}
+
+// IDs implements [search.Database].
+func (dialect) IDs(query string) string {
+	return `SELECT convert_to(string_agg(id::text, ','), 'SQL_ASCII') FROM (` + query + `) AS found`
 }
 
 // Among implements [meta.Dialect].
-func (dialect) Among(parameter string) string { return words{}.Among(parameter) }
+func (dialect) Among(parameter string) string {
+	return `(SELECT value::bigint AS value FROM json_array_elements_text(` + parameter + `::json) AS value) AS j`
+}
+
+// Texts implements [search.Database].
+func (dialect) Texts(parameter string) string {
+	return `json_array_elements_text(` + parameter + `::json) AS j (value)`
+}
+
+// Pairs implements [search.Database].
+func (dialect) Pairs(parameter string) string {
+	return `(SELECT value ->> 0 AS word, decode(value ->> 1, 'hex') AS bytes FROM json_array_elements(` + parameter + `::json) AS value) AS j`
+}
 
 // Copied implements [meta.Dialect].
-func (dialect) Copied(ctx context.Context, q meta.Querier) error {
+func (d dialect) Copied(ctx context.Context, q meta.Querier) error {
 	if _, err := q.ExecContext(ctx, `SELECT setval(pg_get_serial_sequence('events', 'id'), greatest(1, (SELECT coalesce(max(id), 1) FROM events)))`); err != nil {
 		return err
 	}
-	return search.Refill(ctx, q, words{})
+	return search.Rebuild(ctx, q, d)
 }

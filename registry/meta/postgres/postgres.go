@@ -47,6 +47,8 @@ const (
 type Options struct {
 	Readers int  // connections for View at one time; 0 means twice the processors, 4 to 16
 	Pooler  bool // the address is that of a pooler, which gives each transaction any connection: nothing is kept in one
+	// Upgrading is told that the schema is an older one, before that becomes the newest; nil for nobody.
+	Upgrading func(have, want int)
 }
 
 type store struct {
@@ -91,7 +93,7 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 	s.readers.SetMaxOpenConns(o.Readers)
 	s.readers.SetMaxIdleConns(o.Readers)
 	s.writers.SetMaxOpenConns(1)
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrate(ctx, o.Upgrading); err != nil {
 		return nil, errors.Join(s.unopened(err), s.disconnect())
 	}
 	s.updates = batch.New(&writer{db: s.writers}, maxDelay)
@@ -128,12 +130,12 @@ func plainHost(config *pgx.ConnConfig) string {
 	return ""
 }
 
-func (s *store) migrate(ctx context.Context) error {
+func (s *store) migrate(ctx context.Context, upgrading func(have, want int)) error {
 	w := &writer{db: s.writers}
 	if err := w.Begin(); err != nil {
 		return err
 	}
-	if err := meta.Migrate(ctx, &session{c: w.c}, dialect{}); err != nil {
+	if err := meta.Migrate(ctx, &session{c: w.c}, dialect{}, upgrading); err != nil {
 		return errors.Join(err, w.Rollback())
 	}
 	return w.Commit()

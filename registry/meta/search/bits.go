@@ -41,11 +41,11 @@ func (b bits) and(c bits) bits {
 	return both
 }
 
-// intersect returns what is in all of some sets, at least one, of one state. It may be one of them.
-func intersect(all []bits) bits {
-	both := all[0]
-	for _, b := range all[1:] {
-		both = both.and(b)
+// intersect returns what is in a field of all lists, at least one, of one state. It may be that of one of them.
+func intersect(all []*list, f field) bits {
+	both := all[0].in(f)
+	for _, l := range all[1:] {
+		both = both.and(l.in(f))
 	}
 	return both
 }

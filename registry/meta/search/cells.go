@@ -43,18 +43,18 @@ func getCell(b []byte) (c cell) {
 	return c
 }
 
-// putCell changes a cell, as a part of each change of the index.
-func putCell(ctx context.Context, q meta.Querier, id int64, c cell) error {
+// writeCells changes some cells of a page.
+func writeCells(ctx context.Context, q meta.Querier, number int64, cells map[int]cell) error {
 	page := make([]byte, 0, pageCells*cellSize)
-	if err := scanOne(ctx, q, &page, `SELECT cells FROM search_cells WHERE page = $1`, id/pageCells); err != nil {
+	if err := scanOne(ctx, q, &page, `SELECT cells FROM search_cells WHERE page = $1`, number); err != nil {
 		return err
 	}
 	if len(page) != pageCells*cellSize {
 		page = make([]byte, pageCells*cellSize)
 	}
-	c.put(page[id%pageCells*cellSize:])
-	if _, err := q.ExecContext(ctx, `INSERT INTO search_cells (page, cells) VALUES ($1, $2) ON CONFLICT (page) DO UPDATE SET cells = excluded.cells`, id/pageCells, page); err != nil {
-		return err
+	for i, c := range cells {
+		c.put(page[i*cellSize:])
 	}
-	return changed(ctx, q, id)
+	_, err := q.ExecContext(ctx, `INSERT INTO search_cells (page, cells) VALUES ($1, $2) ON CONFLICT (page) DO UPDATE SET cells = excluded.cells`, number, page)
+	return err
 }

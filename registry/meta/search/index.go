@@ -1,54 +1,39 @@
-// Package search finds skills in a registry's database: it filters, counts, relaxes and ranks, the same in all of them. A
-// database only knows which skills have a word; see [Database].
+// Package search finds skills in a registry's database: it indexes their words, filters, counts, relaxes and ranks, the same in all of
+// them.
 //
-// The values by which searches filter and count lie beside the words as a column store, "search_cells": eight bytes for each
-// skill, for its namespace, license, and whether it is signed. So a search reads one list of ids and these cells, and
-// no row per match; that keeps it in milliseconds for words that 30,000 skills have. A word that most skills have takes
-// as long again, so long lists and the cells stay in memory, in a [Cache]. The database tells which skills changed lately, and a
-// cache corrects for these what it holds.
+//   - "search_skills" has what searches know of a skill, its entry: its words, with the field that each is in, and its cell.
+//   - "search_postings" has the skills that have a word, in blocks; see [changeBlock]. Blocks lie one after the other, so that what new skills
+//     change lies together. Words that begin with one or two given letters are a word of their own.
+//   - "search_cells" has the values by which searches filter and count, as a column store: eight bytes for each skill, for its
+//     namespace, license, and whether it is signed.
+//   - "search_fresh" has the skills of which postings and cells do not say yet what their entries say, at most 512: to change those for one
+//     skill is a few hundred rows, for many skills it is little more. Searches look at the entries of these.
+//
+// So a search reads some blocks and the cells, and no row per match; that keeps it in milliseconds also for words that all of 300,000
+// skills have. Long lists and the cells stay in memory, in a [Cache].
 package search
 
 import (
 	"context"
+	"strings"
 
 	"github.com/skl-project/skl/registry/meta"
 )
 
-// A Database is what databases do differently for searches. Words are those of [Words].
+// A Database is what databases do differently for searches.
 type Database interface {
-	// Put makes a skill found by its words.
-	Put(ctx context.Context, q meta.Querier, id int64, w Fields) error
-	// Remove takes back what Put did.
-	Remove(ctx context.Context, q meta.Querier, id int64) error
-	// Lists calls visit with the number of a list and each skill that is in it.
-	Lists(ctx context.Context, q meta.Querier, lists []Terms, visit func(list int, id int64)) error
 	// IDs turns a query for ids into one for a single text of them, as bytes: numbers and commas.
 	IDs(query string) string
 	// Among is a table j of numbers, "value", in the order of the JSON array that is the parameter.
 	Among(parameter string) string
+	// Texts is Among for texts.
+	Texts(parameter string) string
+	// Pairs is a table j of texts and bytes, "word" and "bytes", in the order of the JSON array of pairs that is the parameter, with the bytes as
+	// hexadecimal digits.
+	Pairs(parameter string) string
 }
 
-// A Field is a part of what a skill says, and of another field.
-type Field int
-
-const (
-	All   Field = iota
-	Said        // of itself: name, keywords, namespace and description
-	Named       // name and keywords
-)
-
-// Fields are the words of a skill.
-type Fields struct{ Name, Keywords, Namespace, Description, Body []string }
-
-// Terms are the skills that have all words in a field, each as the beginning of one.
-type Terms struct {
-	Field Field
-	Words string // with a space between two
-}
-
-func terms(f Field, words ...string) Terms { return Terms{f, text(words)} }
-
-// Schema is what all databases have for searches at a version of the schema, but for the words.
+// Schema is what all databases have for searches at a version of the schema.
 func Schema(version int) []string {
 	switch version {
 	case 1:
@@ -68,18 +53,37 @@ func Schema(version int) []string {
 			`ALTER TABLE search_ids ADD COLUMN mark BIGINT NOT NULL DEFAULT 0`,
 			`CREATE TABLE search_changes (slot BIGINT PRIMARY KEY, change BIGINT NOT NULL, mark BIGINT NOT NULL, skill BIGINT NOT NULL)`,
 		}
+	case 9: // words were in an index of the database's own; see [Upgrade]
+		return []string{
+			`DROP TABLE search_changes`,
+			`DROP TABLE IF EXISTS search`,
+			`DROP TABLE IF EXISTS search_name`,
+			`ALTER TABLE search_ids ADD COLUMN base BIGINT NOT NULL DEFAULT 0`,
+			`ALTER TABLE search_ids ADD COLUMN fresh BIGINT NOT NULL DEFAULT 0`,
+			`CREATE TABLE search_skills (id BIGINT PRIMARY KEY, entry {blob} NOT NULL)`,
+			`CREATE TABLE search_fresh (id BIGINT PRIMARY KEY, was {blob} NOT NULL)`,
+			`CREATE TABLE search_postings (block BIGINT NOT NULL, word TEXT NOT NULL, skills {blob} NOT NULL, PRIMARY KEY (block, word)) {clustered}`,
+		}
 	}
 	return nil
 }
 
+// Tables are the names of the tables of the index that [meta.Copy] does not copy: what they say is made anew.
+func Tables() []string {
+	return []string{"search_skills", "search_postings", "search_cells", "search_fresh"}
+}
+
+// Upgrade follows [Schema]: what was in an index of the database's own is indexed anew.
+func Upgrade(ctx context.Context, q meta.Querier, db Database, version int) error {
+	if version != 9 {
+		return nil
+	}
+	return Rebuild(ctx, q, db)
+}
+
 // Put makes a skill findable, as [meta.Dialect] says of Index.
 func Put(ctx context.Context, q meta.Querier, db Database, id int64, doc meta.Document) (int64, error) {
-	if id != 0 {
-		if err := db.Remove(ctx, q, id); err != nil {
-			return 0, err
-		}
-	} else {
-		// RETURNING would make this a statement that FTS5 writes its pending words for.
+	if id == 0 {
 		if _, err := q.ExecContext(ctx, `UPDATE search_ids SET last = last + 1`); err != nil {
 			return 0, err
 		}
@@ -88,26 +92,29 @@ func Put(ctx context.Context, q meta.Querier, db Database, id int64, doc meta.Do
 			return 0, err
 		}
 	}
-	if err := db.Put(ctx, q, id, fields(doc.Name, doc.Keywords, doc.Namespace, doc.Description, doc.Text)); err != nil {
+	e, err := read(ctx, q, doc)
+	if err != nil {
 		return 0, err
 	}
-	c := cell{signed: doc.Signed}
-	var err error
-	if c.namespace, err = intern(ctx, q, "namespace", doc.Namespace); err != nil {
-		return 0, err
-	}
-	if c.license, err = intern(ctx, q, "license", doc.License); err != nil {
-		return 0, err
-	}
-	return id, putCell(ctx, q, id, c)
+	return id, put(ctx, q, db, id, e)
 }
 
 // Remove takes back what [Put] did.
 func Remove(ctx context.Context, q meta.Querier, db Database, id int64) error {
-	if err := db.Remove(ctx, q, id); err != nil {
-		return err
+	return put(ctx, q, db, id, entry{})
+}
+
+// read makes the entry of a skill.
+func read(ctx context.Context, q meta.Querier, doc meta.Document) (entry, error) {
+	c := cell{signed: doc.Signed}
+	var err error
+	if c.namespace, err = intern(ctx, q, "namespace", doc.Namespace); err != nil {
+		return entry{}, err
 	}
-	return putCell(ctx, q, id, cell{})
+	if c.license, err = intern(ctx, q, "license", doc.License); err != nil {
+		return entry{}, err
+	}
+	return newEntry(c, Words(doc.Name+" "+strings.Join(doc.Keywords, " ")), Words(doc.Namespace+" "+doc.Description), Words(doc.Text)), nil
 }
 
 // intern returns the number of a value, which it gets if it has none.

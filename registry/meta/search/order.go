@@ -16,9 +16,10 @@ type order struct {
 	state  *state
 	search meta.Search
 	words  []string
-	ids    bits  // what was found
-	total  int   // how many these are
-	some   *some // nil if they have all words
+	lists  []*list // of the words
+	ids    bits    // what was found
+	total  int     // how many these are
+	some   *some   // nil if they have all words
 }
 
 const (
@@ -40,9 +41,7 @@ func (o *order) list(ctx context.Context) ([]int64, map[int64]float64, error) {
 			best[id] = exactBonus
 		}
 	}
-	if err := o.choose(ctx, best); err != nil {
-		return nil, nil, err
-	}
+	o.choose(best)
 	sorted := make([]int64, 0, len(best)+o.search.Limit)
 	for id, score := range best {
 		sorted = append(sorted, id)
@@ -96,42 +95,26 @@ const (
 )
 
 // choose adds to best up to maxRanked skills, with scores that cost little: only lists of ids are read.
-func (o *order) choose(ctx context.Context, best map[int64]float64) error {
+func (o *order) choose(best map[int64]float64) {
 	chosen, weights := o.ids, []int32(nil)
 	if o.some != nil {
 		weights = o.some.weights
 	} else {
-		wanted := make([]Terms, 0, len(o.words)+1)
-		for _, w := range o.words {
-			wanted = append(wanted, terms(Named, w))
-		}
-		// Of words that so many skills have, one in a text says little.
-		few := o.total <= maxRanked
-		if few {
-			for _, w := range o.words {
-				wanted = append(wanted, terms(Said, w))
-			}
-		}
-		lists, err := o.state.read(ctx, o, wanted...)
-		if err != nil {
-			return err
-		}
 		weights = make([]int32, len(o.ids)*64)
-		named := o.state.none()
-		for i := range o.words {
-			add(weights, lists[i], o.ids, namedWeight)
-			named.add(lists[i])
+		some := o.state.empty()
+		for _, l := range o.lists {
+			add(weights, l.in(named), o.ids, namedWeight)
+			some.add(l.in(named))
 		}
-		if few {
-			add(weights, intersect(lists[len(o.words):]), o.ids, saidWeight)
-		} else {
-			chosen = o.ids.and(named)
+		if o.total <= maxRanked {
+			add(weights, intersect(o.lists, said), o.ids, saidWeight)
+		} else { // of words that so many skills have, one in a text says little
+			chosen = o.ids.and(some)
 		}
 	}
 	for _, id := range heaviest(chosen, weights, maxRanked) {
 		best[id] += float64(weights[id]) / 1000
 	}
-	return nil
 }
 
 // score gives the skills of top the scores that all of skl ranks by.

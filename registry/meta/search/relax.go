@@ -64,37 +64,25 @@ func common(word, stem string) string {
 
 // fill finds the skills that have words.
 func (s *state) fill(ctx context.Context, q meta.Querier, all []sought) error {
-	wanted := make([]Terms, len(all))
+	wanted := make([]string, len(all))
 	for i, w := range all {
-		wanted[i] = terms(All, w.prefix)
+		wanted[i] = w.prefix
 	}
-	lists, err := s.read(ctx, q, wanted...)
+	lists, err := s.read(ctx, q, wanted)
 	if err != nil {
 		return err
 	}
-	wanted = wanted[:0]
 	for i := range all {
 		w := &all[i]
-		w.any, w.said, w.n = lists[i], lists[i], lists[i].count()
-		if !s.frequent(w.n) {
-			wanted = append(wanted, terms(Said, w.prefix))
-		}
-	}
-	if lists, err = s.read(ctx, q, wanted...); err != nil {
-		return err
-	}
-	for i := range all {
-		if w := &all[i]; !s.frequent(w.n) {
-			w.said, lists = lists[0], lists[1:]
+		w.any, w.said, w.n = lists[i].in(anywhere), lists[i].in(said), lists[i].in(anywhere).count()
+		if s.frequent(w.any, often) {
+			w.said = w.any
 		}
 	}
 	return nil
 }
 
-// frequent reports whether a word that n skills have tells so little that it does not matter where it stands.
-func (s *state) frequent(n int) bool { return int64(n)*often > s.last }
-
-// often is one of how many skills has a frequent word.
+// often is one of how many skills has a word that tells so little that it does not matter where it stands.
 const often = 20
 
 // bodyShare is what a word in a body counts, relative to one outside of it.
@@ -115,7 +103,7 @@ func (s *state) some(ctx context.Context, q meta.Querier, f *filter, text string
 	if err := s.fill(ctx, q, all); err != nil {
 		return nil, err
 	}
-	found := s.none()
+	found := s.empty()
 	for _, w := range all {
 		found.add(w.any)
 	}

@@ -49,11 +49,15 @@ func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.
 	if err != nil {
 		return meta.Hits{}, err
 	}
+	lists, err := st.read(ctx, q, text)
+	if err != nil {
+		return meta.Hits{}, err
+	}
 	var found bits
 	if text == nil {
 		found = st.all()
-	} else if found, err = st.find(ctx, q, text); err != nil {
-		return meta.Hits{}, err
+	} else {
+		found = intersect(lists, anywhere)
 	}
 	pages, err := st.cells(ctx, q, found)
 	if err != nil {
@@ -81,7 +85,7 @@ func (c *Cache) Search(ctx context.Context, q meta.Querier, db Database, s meta.
 	var list []int64
 	var scores map[int64]float64
 	if text != nil && (s.Sort == "" || s.Sort == "relevance") {
-		o := order{Querier: q, state: st, search: s, words: text, ids: kept, total: h.Total, some: some}
+		o := order{Querier: q, state: st, search: s, words: text, lists: lists, ids: kept, total: h.Total, some: some}
 		list, scores, err = o.list(ctx)
 	} else {
 		list, err = st.sorted(ctx, q, s, kept, h.Total)

@@ -2,19 +2,16 @@ package search
 
 import (
 	"math"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is how long a word may be, in bytes; what follows is not looked at. PostgreSQL takes no lexeme beyond 2,046.
+// maxWord is how long a word may be, in bytes; what follows is not looked at. PostgreSQL takes no key beyond 2,704.
 const maxWord = 256
 
 // Words splits a text into the words that are indexed and sought: letters and digits, without case, and without accents on Latin letters.
-// All databases get what it returns, so that they find the same. Its words are words of FTS5's tokenizer unicode61, and
-// stay as they are when that reads them again.
 func Words(text string) []string { return split(text, math.MaxInt) }
 
 // split is Words up to a limit.
@@ -75,6 +72,3 @@ func fold(r rune) rune {
 	}
 	return r
 }
-
-// text joins words to the text that a database indexes.
-func text(words []string) string { return strings.Join(words, " ") }

@@ -23,37 +23,49 @@ func (dialect) SQL(statement string) string {
 
 // Schema implements [meta.Dialect].
 func (dialect) Schema(version int) []string {
-	if version != 1 {
-		return search.Schema(version)
-	}
-	return append(search.Schema(version),
-		`CREATE VIRTUAL TABLE search USING fts5 (name, keywords, namespace, description, body, content = '', contentless_delete = 1, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')`,
-		`CREATE VIRTUAL TABLE search_name USING fts5 (name, keywords, content = '', contentless_delete = 1, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')`,
-	)
+	return search.Schema(version)
+}
+
+// Upgrade implements [meta.Dialect].
+func (d dialect) Upgrade(ctx context.Context, q meta.Querier, version int) error {
+	return search.Upgrade(ctx, q, d, version)
 }
 
 // Now implements [meta.Dialect].
 func (dialect) Now() string { return `CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)` }
 
 // Index implements [meta.Dialect].
-func (dialect) Index(ctx context.Context, q meta.Querier, id int64, doc meta.Document) (int64, error) {
-	return search.Put(ctx, q, words{}, id, doc)
+func (d dialect) Index(ctx context.Context, q meta.Querier, id int64, doc meta.Document) (int64, error) {
+	return search.Put(ctx, q, d, id, doc)
 }
 
 // Unindex implements [meta.Dialect].
-func (dialect) Unindex(ctx context.Context, q meta.Querier, id int64) error {
-	return search.Remove(ctx, q, words{}, id)
+func (d dialect) Unindex(ctx context.Context, q meta.Querier, id int64) error {
+	return search.Remove(ctx, q, d, id)
 }
 
 // Search implements [meta.Dialect].
 func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
-	return d.cache.Search(ctx, q, words{}, s)
+	return d.cache.Search(ctx, q, d, s)
+}
+
+// IDs implements [search.Database]. The driver copies a blob once.
+func (dialect) IDs(query string) string {
+	return `SELECT CAST(group_concat(id) AS BLOB) FROM (` + query + `)`
 }
 
 // Among implements [meta.Dialect].
-func (dialect) Among(parameter string) string { return words{}.Among(parameter) }
+func (dialect) Among(parameter string) string { return `json_each(` + parameter + `) AS j` }
+
+// Texts implements [search.Database].
+func (d dialect) Texts(parameter string) string { return d.Among(parameter) }
+
+// Pairs implements [search.Database].
+func (dialect) Pairs(parameter string) string {
+	return `(SELECT value ->> 0 AS word, unhex(value ->> 1) AS bytes FROM json_each(` + parameter + `)) AS j`
+}
 
 // Copied implements [meta.Dialect].
-func (dialect) Copied(ctx context.Context, q meta.Querier) error {
-	return search.Refill(ctx, q, words{})
+func (d dialect) Copied(ctx context.Context, q meta.Querier) error {
+	return search.Rebuild(ctx, q, d)
 }

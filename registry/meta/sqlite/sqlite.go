@@ -8,12 +8,10 @@
 //   - Several processes may use one file; not over a network file system.
 //   - The file is readable by its owner alone. It holds no secrets but digests of tokens.
 //   - Memory is bounded: the page caches hold 8 MiB for the writer and 2 MiB for each reader; searches keep
-//     8 bytes for each skill and 16 MiB.
+//     8 bytes for each skill, what changed lately, and 32 MiB.
 //
 // A full disk is [meta.ErrFull]: nothing of the update happened, reading goes on, and
 // updates work again when there is space.
-//
-// The search index follows https://sqlite.org/fts5.html; see [dialect].
 package sqlite
 
 import (
@@ -43,6 +41,8 @@ import (
 type Options struct {
 	Readers  int   // connections for View at one time; 0 means twice the processors, 2 to 8
 	MaxBytes int64 // how large the file may become; beyond it updates are meta.ErrFull. 0 means no limit
+	// Upgrading is told that the schema is an older one, before that becomes the newest; nil for nobody.
+	Upgrading func(have, want int)
 }
 
 type store struct {
@@ -147,7 +147,7 @@ func (s *store) migrate(ctx context.Context) error {
 		return err
 	}
 	// Statements of the schema are used once; they are not kept.
-	if err := meta.Migrate(ctx, s.writer.sql, dialect{}); err != nil {
+	if err := meta.Migrate(ctx, s.writer.sql, dialect{}, s.options.Upgrading); err != nil {
 		return errors.Join(err, s.writer.run(context.WithoutCancel(ctx), "ROLLBACK"))
 	}
 	return s.writer.run(ctx, "COMMIT")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -216,6 +217,60 @@ func TestNewerSchema(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, diag.Code("newer_database")) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A database whose words are in the indexes of schema 8 finds the same after it was opened, and says that it is upgraded.
+func TestUpgrade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "meta.db")
+	g := registrytest.NewGenerator()
+	s := openTest(t, path, Options{})
+	g.Fill(t, s, 600) // some of them are merged
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var upgraded [][2]int
+	find := func() (all []meta.Matches) {
+		s, err := Open(t.Context(), path, Options{Upgrading: func(have, want int) { upgraded = append(upgraded, [2]int{have, want}) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for _, q := range append(g.Queries(), g.Sentences()...) {
+			if err := s.View(t.Context(), func(tx *meta.Tx) error {
+				m, err := tx.Search(t.Context(), q)
+				all = append(all, m)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	before := find()
+	db, err := connect(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{
+		`DROP TABLE search_skills`, `DROP TABLE search_fresh`, `DROP TABLE search_postings`,
+		`ALTER TABLE search_ids DROP COLUMN base`, `ALTER TABLE search_ids DROP COLUMN fresh`,
+		`CREATE TABLE search_changes (slot BIGINT PRIMARY KEY, change BIGINT NOT NULL, mark BIGINT NOT NULL, skill BIGINT NOT NULL)`,
+		`CREATE VIRTUAL TABLE search USING fts5 (name, keywords, namespace, description, body, content = '', contentless_delete = 1)`,
+		`CREATE VIRTUAL TABLE search_name USING fts5 (name, keywords, content = '', contentless_delete = 1)`,
+		`UPDATE settings SET value = '8' WHERE key = 'schema'`,
+	} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(statement, err)
+		}
+	}
+	if again := find(); !reflect.DeepEqual(again, before) {
+		t.Error("searches find something else after the upgrade")
+	}
+	find()
+	if want := [][2]int{{8, meta.Version()}}; !reflect.DeepEqual(upgraded, want) {
+		t.Errorf("told of upgrades %v, want %v", upgraded, want)
 	}
 }
 
