@@ -120,7 +120,7 @@ func (st *state) sorted(ctx context.Context, q meta.Querier, s meta.Search, ids 
 			}
 			var found []int64
 			n := int64(0)
-			if err := EachID(ctx, q, st.db.IDs(fmt.Sprintf(`SELECT s.id FROM skills AS s ORDER BY %s LIMIT %d`, order, limit)), func(id int64) {
+			if err := eachID(ctx, q, st.db.IDs(fmt.Sprintf(`SELECT s.id FROM skills AS s ORDER BY %s LIMIT %d`, order, limit)), func(id int64) {
 				if n++; ids.has(id) {
 					found = append(found, id)
 				}
@@ -142,13 +142,13 @@ func (st *state) sorted(ctx context.Context, q meta.Querier, s meta.Search, ids 
 // idList returns the ids that a query answers, in its order.
 func (st *state) idList(ctx context.Context, q meta.Querier, query string, args ...any) ([]int64, error) {
 	var ids []int64
-	err := EachID(ctx, q, st.db.IDs(query), func(id int64) { ids = append(ids, id) }, args...)
+	err := eachID(ctx, q, st.db.IDs(query), func(id int64) { ids = append(ids, id) }, args...)
 	return ids, err
 }
 
-// EachID calls visit for each number in the text that answers a query of [Database.IDs]: that is many times as fast as a row for each.
+// eachID calls visit for each number in the text that answers a query of [Database.IDs]: that is many times as fast as a row for each.
 // An answer of no text is none.
-func EachID(ctx context.Context, q meta.Querier, query string, visit func(id int64), args ...any) error {
+func eachID(ctx context.Context, q meta.Querier, query string, visit func(id int64), args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -159,13 +159,13 @@ func EachID(ctx context.Context, q meta.Querier, query string, visit func(id int
 		if err := rows.Scan(&raw); err != nil {
 			return err
 		}
-		EachNumber(raw, visit)
+		eachNumber(raw, visit)
 	}
 	return rows.Err()
 }
 
-// EachNumber calls visit for each number of a text of numbers and commas.
-func EachNumber(raw []byte, visit func(id int64)) {
+// eachNumber calls visit for each number of a text of numbers and commas.
+func eachNumber(raw []byte, visit func(id int64)) {
 	var n int64
 	for i, c := range raw {
 		if c != ',' {

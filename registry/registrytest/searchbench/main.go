@@ -47,22 +47,26 @@ const bodyLines = 25
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
+	_, err := exec.LookPath(*program)
+	check(err)
 	real := read(flag.Args())
 	address := []string{"--data", *data}
 	var db meta.Store
-	var err error
 	ctx := context.Background()
-	if *store == "postgres" {
+	switch *store {
+	case "postgres":
 		at, drop, err := postgrestest.Schema()
 		check(err)
 		defer drop()
 		address = append(address, "--db", at)
 		db, err = postgres.Open(ctx, at, postgres.Options{})
 		check(err)
-	} else {
+	case "sqlite":
 		check(os.MkdirAll(*data, 0o700))
 		db, err = sqlite.Open(ctx, filepath.Join(*data, "meta.db"), sqlite.Options{})
 		check(err)
+	default:
+		log.Fatalf("-store is %q, and can be sqlite or postgres", *store)
 	}
 	defer db.Close()
 	began := time.Now()
@@ -72,6 +76,7 @@ func main() {
 
 	s := serve(address)
 	defer s.stop()
+	failed = s.stop
 	r := rand.New(rand.NewPCG(7, 7))
 	mix := make([]string, *asked)
 	for i := range mix {
@@ -206,6 +211,7 @@ func (c corpus) question(r *rand.Rand) string {
 // A server is the program as anybody would run it.
 type server struct {
 	command *exec.Cmd
+	home    string
 	url     string
 }
 
@@ -222,7 +228,7 @@ func serve(args []string) *server {
 		var ready struct{ Addr string }
 		if json.Unmarshal(lines.Bytes(), &ready) == nil && ready.Addr != "" {
 			go io.Copy(io.Discard, out)
-			return &server{command, "http://" + ready.Addr}
+			return &server{command, home, "http://" + ready.Addr}
 		}
 	}
 	log.Fatal("the registry did not start")
@@ -232,6 +238,7 @@ func serve(args []string) *server {
 func (s *server) stop() {
 	s.command.Process.Kill()
 	s.command.Wait()
+	os.RemoveAll(s.home)
 }
 
 // memory is what the program has in memory, in MiB.
@@ -264,7 +271,7 @@ func (s *server) row(what string, questions []string, clients int) {
 				check(err)
 				resp.Body.Close()
 				if resp.StatusCode != http.StatusOK {
-					log.Fatalf("%s: %s: %s", questions[i], resp.Status, body)
+					check(fmt.Errorf("%s: %s: %s", questions[i], resp.Status, body))
 				}
 				answers[i] = answer{questions[i], time.Since(start)}
 			}
@@ -284,8 +291,12 @@ func (s *server) row(what string, questions []string, clients int) {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
 
+// failed is done before an error ends the program.
+var failed = func() {}
+
 func check(err error) {
 	if err != nil {
+		failed()
 		log.Fatal(err)
 	}
 }
