@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,12 +34,13 @@ func TestMigrate(t *testing.T) {
 	}
 	defer db.Close()
 	var upgraded []int
+	var refused error
 	migrate := func(steps ...string) error {
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := meta.MigrateSteps(t.Context(), tx, plain{}, func(have, _ int) { upgraded = append(upgraded, have) }, steps...); err != nil {
+		if err := meta.MigrateSteps(t.Context(), tx, plain{}, func(have, _ int) error { upgraded = append(upgraded, have); return refused }, steps...); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 		return tx.Commit()
@@ -52,6 +54,11 @@ func TestMigrate(t *testing.T) {
 	if err := migrate(one, two+";\nthis fails"); err == nil {
 		t.Error("a broken migration succeeded")
 	}
+	refused = errors.New("not now")
+	if err := migrate(one, two); !errors.Is(err, refused) {
+		t.Errorf("an upgrade that is refused: %v", err)
+	}
+	refused = nil
 	if err := migrate(one, two); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +66,7 @@ func TestMigrate(t *testing.T) {
 	if err := db.QueryRow("SELECT x, y FROM a").Scan(&x, &y); err != nil || x != "1" || y != "new" {
 		t.Errorf("x %q, y %q, %v", x, y, err)
 	}
-	if len(upgraded) != 2 || upgraded[0] != 1 || upgraded[1] != 1 { // the broken one and the one that followed
+	if !slices.Equal(upgraded, []int{1, 1, 1}) { // the broken one, the refused one, and the one that followed
 		t.Errorf("told of upgrades from %v", upgraded)
 	}
 	err = migrate(one)

@@ -12,13 +12,13 @@ import (
 // Version is the version of the schema that this program writes.
 func Version() int { return len(migrations()) }
 
-// Migrate brings the database behind q to the newest schema, in q's transaction, and tells upgrading if there is an older one: that may take
-// minutes. It refuses a database that a newer program made, with code newer_database.
-func Migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int)) error {
+// Migrate brings the database behind q to the newest schema, in q's transaction. If there is an older one it tells upgrading before, as that may
+// take minutes, and an error of it is the end. It refuses a database that a newer program made, with code newer_database.
+func Migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int) error) error {
 	return migrate(ctx, q, d, upgrading, migrations())
 }
 
-func migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int), steps []string) error {
+func migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int) error, steps []string) error {
 	want := len(steps)
 	tx := NewTx(q, d)
 	if _, err := tx.exec(ctx, `CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value `+d.SQL("{blob}")+` NOT NULL)`); err != nil {
@@ -43,7 +43,9 @@ func migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, wan
 		return nil
 	}
 	if have > 0 && upgrading != nil {
-		upgrading(have, want)
+		if err := upgrading(have, want); err != nil {
+			return err
+		}
 	}
 	for v := have + 1; v <= want; v++ {
 		for statement := range strings.SplitSeq(steps[v-1], ";\n") {

@@ -15,9 +15,12 @@ const attachedCache = 64
 
 // Attach opens the registry in data for Fsck, Scrub and Backup, also while another process serves it: it takes no
 // lock and makes nothing. What it returns has no handler; the caller closes it. A directory
-// that holds no registry is an error of class Misuse and code no_registry_data.
-func Attach(ctx context.Context, data string) (*Server, error) {
-	s := &Server{cfg: Config{Data: data}, logger: slog.New(slog.DiscardHandler), unlock: func() {}}
+// that holds no registry is an error of class Misuse and code no_registry_data, a database of an earlier version older_database.
+func Attach(ctx context.Context, data string) (*Server, error) { return attach(ctx, data, true) }
+
+// attach is Attach, also for data that no other process may serve: such is upgraded.
+func attach(ctx context.Context, data string, beside bool) (*Server, error) {
+	s := &Server{cfg: Config{Data: data}, beside: beside, logger: slog.New(slog.DiscardHandler), unlock: func() {}}
 	if !HasData(data) {
 		return nil, diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", data)
 	}

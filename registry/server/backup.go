@@ -98,7 +98,7 @@ func headOf(ctx context.Context, dir string) (key tlog.Key, head tlog.Checkpoint
 	if err := copyKeys(filepath.Join(tmp, "keys"), filepath.Join(dir, "keys")); err != nil {
 		return key, head, err
 	}
-	earlier, err := Attach(ctx, tmp)
+	earlier, err := attach(ctx, tmp, false)
 	if err != nil {
 		return key, head, err
 	}
@@ -182,7 +182,7 @@ func Restore(ctx context.Context, data, dir string) (copied registry.Copied, err
 	if err := copyFile(filepath.Join(data, "meta.db"), database); err != nil {
 		return copied, err
 	}
-	s, err := Attach(ctx, data)
+	s, err := attach(ctx, data, false)
 	if err == nil {
 		err = errors.Join(s.Registry.Meta.Check(ctx), s.Close())
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -52,6 +53,27 @@ func TestDamagedDatabase(t *testing.T) {
 			beside.Close()
 		} else {
 			check(err)
+		}
+	}
+}
+
+// Commands that work beside a server do not upgrade the data of an earlier version under it, and leave it as it is.
+func TestAttachOlder(t *testing.T) {
+	dir := metatest.Dir(t)
+	s, err := Open(t.Context(), Config{Data: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Registry.Meta.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "schema", []byte("1")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second finds what the first left
+		_, err := Attach(t.Context(), dir)
+		if !errors.Is(err, diag.Code("older_database")) || diag.ClassOf(err) != diag.Refused || !strings.Contains(err.Error(), "schema 1,") {
+			t.Errorf("error %v", err)
 		}
 	}
 }

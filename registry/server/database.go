@@ -157,8 +157,15 @@ func (s *Server) connect(ctx context.Context, readers int) (*elsewhere, error) {
 	return &elsewhere{db, before, next}, nil
 }
 
-func (s *Server) upgrading(have, want int) {
+// upgrading says that the database is upgraded, and refuses that beside its server: an earlier version may still be that, and who
+// wants a backup before the upgrade gets none after it.
+func (s *Server) upgrading(have, want int) error {
+	if s.beside {
+		return diag.New(diag.Refused, "older_database", "the database has schema %d, which the server of this skl brings to %d when it starts; nothing else does", have, want).
+			Hint("for a backup before that, use the skl that wrote it; to upgrade, run skl registry serve")
+	}
 	s.logger.Info("upgrading the database, which takes minutes with many skills", "schema", have, "to", want)
+	return nil
 }
 
 // openStores opens what keeps the metadata and the blobs of g: the directory's own, where there is nothing elsewhere. If there is, it

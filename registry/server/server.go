@@ -58,6 +58,7 @@ type Server struct {
 	cfg      Config
 	ownMeta  bool        // the metadata is in a file of the data directory
 	fresh    bool        // the data directory was not there
+	beside   bool        // another process may serve the data
 	shared   bool        // by many processes: nothing in the data directory has to stay
 	draining atomic.Bool // it is about to end
 	scratch  string      // directory to remove at the end; "" if there is none

@@ -47,8 +47,8 @@ const (
 type Options struct {
 	Readers int  // connections for View at one time; 0 means twice the processors, 4 to 16
 	Pooler  bool // the address is that of a pooler, which gives each transaction any connection: nothing is kept in one
-	// Upgrading is told that the schema is an older one, before that becomes the newest; nil for nobody.
-	Upgrading func(have, want int)
+	// Upgrading is told that the schema is an older one, before that becomes the newest, and may refuse it; nil for nobody.
+	Upgrading func(have, want int) error
 }
 
 type store struct {
@@ -130,7 +130,7 @@ func plainHost(config *pgx.ConnConfig) string {
 	return ""
 }
 
-func (s *store) migrate(ctx context.Context, upgrading func(have, want int)) error {
+func (s *store) migrate(ctx context.Context, upgrading func(have, want int) error) error {
 	w := &writer{db: s.writers}
 	if err := w.Begin(); err != nil {
 		return err

@@ -41,8 +41,8 @@ import (
 type Options struct {
 	Readers  int   // connections for View at one time; 0 means twice the processors, 2 to 8
 	MaxBytes int64 // how large the file may become; beyond it updates are meta.ErrFull. 0 means no limit
-	// Upgrading is told that the schema is an older one, before that becomes the newest; nil for nobody.
-	Upgrading func(have, want int)
+	// Upgrading is told that the schema is an older one, before that becomes the newest, and may refuse it; nil for nobody.
+	Upgrading func(have, want int) error
 }
 
 type store struct {

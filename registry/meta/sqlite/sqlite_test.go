@@ -231,7 +231,10 @@ func TestUpgrade(t *testing.T) {
 	}
 	var upgraded [][2]int
 	find := func() (all []meta.Matches) {
-		s, err := Open(t.Context(), path, Options{Upgrading: func(have, want int) { upgraded = append(upgraded, [2]int{have, want}) }})
+		s, err := Open(t.Context(), path, Options{Upgrading: func(have, want int) error {
+			upgraded = append(upgraded, [2]int{have, want})
+			return nil
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

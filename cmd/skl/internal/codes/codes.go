@@ -347,6 +347,7 @@ var All = [][2]string{
 	{"oci_whiteout", "an image deletes files of an earlier layer, which a skill may not"},
 	{"offline", "the network is needed, and skl works offline"},
 	{"older", "the package that is here is older than the one that a skill was made of"},
+	{"older_database", "the data of a registry was written by an earlier version of skl, and not served since"},
 	{"on_hold", "skl.toml holds the skill at the release that is here"},
 	{"one_copy", "there is nothing to compare a copy with"},
 	{"open_not_local", "an open registry would listen where other machines reach it"},
