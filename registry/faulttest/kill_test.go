@@ -48,13 +48,14 @@ func (w *worker) next() (*release, mode) {
 func (w *worker) run(c *client, answered *atomic.Int64) error {
 	for {
 		r, by := w.next()
+		began := time.Now()
 		a, err := c.publish(context.Background(), r, by)
 		if err != nil {
 			return nil // killed
 		}
 		answered.Add(1)
 		if a.status != 201 {
-			return fmt.Errorf("%s by way %d: %d %s", r, by, a.status, a.body)
+			return fmt.Errorf("%s by way %d, after %s: %d %s", r, by, time.Since(began), a.status, a.body)
 		}
 		w.acked, w.pending = append(w.acked, r), nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -66,7 +67,8 @@ func child(text string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	srv, err := server.Open(ctx, s.config())
+	warnings := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	srv, err := server.Open(ctx, s.config(), server.WithLogger(warnings))
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,13 @@ func launch(t testing.TB, s setup) *process {
 		p.cmd.Wait()
 		close(p.done)
 	}()
-	t.Cleanup(p.kill)
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			lines := strings.SplitAfter(stderr.String(), "\n")
+			t.Logf("%s logged at the end:\n%s", p.URL, strings.Join(lines[max(0, len(lines)-15):], ""))
+		}
+	})
 	if err != nil {
 		p.kill()
 		t.Fatalf("the server did not start: %v: %s", err, &stderr)

@@ -188,6 +188,7 @@ func (p *pair) total(t *testing.T) (total int) {
 type refusedError struct {
 	text   string
 	status int
+	took   time.Duration
 }
 
 func (e *refusedError) Error() string { return e.text }
@@ -196,13 +197,14 @@ func (e *refusedError) Error() string { return e.text }
 func (w *worker) goOn(stop context.Context, c *client, answered *atomic.Int64) error {
 	for stop.Err() == nil {
 		r, by := w.next()
+		began := time.Now()
 		a, err := c.publish(context.Background(), r, by)
 		if err != nil {
 			return err
 		}
 		answered.Add(1)
 		if a.status != 201 {
-			return &refusedError{fmt.Sprintf("%s by way %d: %d %s", r, by, a.status, a.body), a.status}
+			return &refusedError{fmt.Sprintf("%s by way %d, after %s: %d %s", r, by, time.Since(began), a.status, a.body), a.status, time.Since(began)}
 		}
 		w.acked, w.pending = append(w.acked, r), nil
 	}

@@ -236,15 +236,26 @@ func (c *readiness) lookDeep(ctx context.Context, s *Server) {
 	if s.ownMeta { // another one has its own checks, and may be large
 		checks = append(checks, check{"database", s.Registry.Meta.Check})
 	}
+	reached := true
 	for _, check := range checks {
-		if err := check.do(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Error("not ready", "part", check.what, "error", err)
-			found = append(found, check.what+": "+notReady(err))
+		err := check.do(ctx)
+		if err == nil || ctx.Err() != nil {
+			continue
 		}
+		s.logger.Error("not ready", "part", check.what, "error", err)
+		if errors.Is(err, diag.Code("unavailable")) { // the quick check says so for as long as that lasts; nothing was found
+			reached = false
+			continue
+		}
+		found = append(found, check.what+": "+notReady(err))
+	}
+	next := max(deepEvery, deepShare*time.Since(began))
+	if !reached {
+		next = quickEvery
 	}
 	c.deep.Lock()
 	defer c.deep.Unlock()
-	c.found, c.next = found, time.Now().Add(max(deepEvery, deepShare*time.Since(began)))
+	c.found, c.next = found, time.Now().Add(next)
 	close(c.running)
 	c.running = nil
 }
