@@ -84,10 +84,6 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 // holdTime is how long a backup that does not report any more still keeps gc from removing blobs.
 const holdTime = 2 * time.Hour
 
-// holdSetting holds the time until which no blob is removed, by any process: a backup may run
-// beside the server.
-const holdSetting = "hold_blobs"
-
 // A hold keeps gc from removing blobs while a backup runs.
 type hold struct {
 	g       *Registry
@@ -104,14 +100,14 @@ func (h *hold) renew(ctx context.Context) error {
 	}
 	text := now.Add(holdTime).AppendFormat(nil, time.RFC3339Nano)
 	err := h.g.update(ctx, func(tx *meta.Tx) error {
-		have, err := tx.Setting(ctx, holdSetting)
+		have, err := tx.Setting(ctx, meta.SettingHold)
 		if err != nil && !errors.Is(err, meta.ErrNotFound) {
 			return err
 		}
 		if h.mine == nil {
 			h.before = have
 		}
-		return tx.PutSetting(ctx, holdSetting, text)
+		return tx.PutSetting(ctx, meta.SettingHold, text)
 	})
 	if errors.Is(err, meta.ErrFull) {
 		return nil // then gc cannot write either, and a full registry is one to back up
@@ -123,10 +119,10 @@ func (h *hold) renew(ctx context.Context) error {
 // end gives way to what was there before. If that fails the hold ends by itself.
 func (h *hold) end(ctx context.Context) {
 	err := h.g.update(ctx, func(tx *meta.Tx) error {
-		if have, err := tx.Setting(ctx, holdSetting); err != nil || !bytes.Equal(have, h.mine) {
+		if have, err := tx.Setting(ctx, meta.SettingHold); err != nil || !bytes.Equal(have, h.mine) {
 			return err
 		}
-		return tx.PutSetting(ctx, holdSetting, h.before)
+		return tx.PutSetting(ctx, meta.SettingHold, h.before)
 	})
 	if err != nil && !errors.Is(err, meta.ErrNotFound) {
 		h.g.logger().Warn("gc removes no blobs for a while", "error", err)
@@ -135,7 +131,7 @@ func (h *hold) end(ctx context.Context) {
 
 // held reports whether a backup runs, so that no blob may be removed.
 func (g *Registry) held(ctx context.Context, tx *meta.Tx) (bool, error) {
-	text, err := tx.Setting(ctx, holdSetting)
+	text, err := tx.Setting(ctx, meta.SettingHold)
 	if errors.Is(err, meta.ErrNotFound) || err == nil && len(text) == 0 {
 		return false, nil
 	}

@@ -9,43 +9,6 @@ import (
 	"time"
 )
 
-// Setting returns the value of key. The key "schema" belongs to [Migrate].
-//
-//go:noinline
-func (tx *Tx) Setting(ctx context.Context, key string) ([]byte, error) {
-	return one(ctx, tx, column[[]byte], `SELECT value FROM settings WHERE key = $1`, key)
-}
-
-// PutSetting sets the value of key.
-func (tx *Tx) PutSetting(ctx context.Context, key string, value []byte) error {
-	_, err := tx.exec(ctx, `INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, notNil(value))
-	return err
-}
-
-// KeepSetting returns the value of key in s, and makes it with fresh if there is none: of many processes that make one, one is first, and
-// all have its. If fresh is nil the error is ErrNotFound. Fresh may have been called for nothing.
-func KeepSetting(ctx context.Context, s Store, key string, fresh func() ([]byte, error)) (value []byte, err error) {
-	read := func(tx *Tx) (err error) {
-		value, err = tx.Setting(ctx, key)
-		return err
-	}
-	if err = s.View(ctx, read); !errors.Is(err, ErrNotFound) || fresh == nil {
-		return value, err
-	}
-	made, err := fresh()
-	if err != nil {
-		return nil, err
-	}
-	err = s.Update(ctx, func(tx *Tx) error {
-		if err := read(tx); !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		value = made
-		return tx.PutSetting(ctx, key, made)
-	})
-	return value, err
-}
-
 func scanNamespace(r row) (n Namespace, err error) {
 	var public int64
 	err = r.Scan(&n.Name, &public, decoder{&n.Policy}, stamp{&n.Created})

@@ -25,7 +25,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, wan
 		return err
 	}
 	have := 0
-	text, err := tx.Setting(ctx, "schema")
+	text, err := tx.Setting(ctx, settingSchema)
 	switch {
 	case errors.Is(err, ErrNotFound): // an empty database
 	case err != nil:
@@ -65,7 +65,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, wan
 			return d.Err(err)
 		}
 	}
-	return tx.PutSetting(ctx, "schema", []byte(strconv.Itoa(want)))
+	return tx.PutSetting(ctx, settingSchema, []byte(strconv.Itoa(want)))
 }
 
 // migrations returns the statements that lead from each version of the schema to the next. One that

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // Meta runs the promises of [meta.Store]. Open opens the store that lives in a directory, which is empty at first
@@ -64,6 +65,7 @@ func Meta(t *testing.T, open func(t testing.TB, dir string) meta.Store) {
 		{"a caller that goes away", testCancel},
 		{"one release is created once", testCreateOnce},
 		{"updates are one after the other", testSerial},
+		{"a frozen store is read only", testFrozen},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, t.TempDir())) })
 	}
@@ -125,6 +127,19 @@ func same[T any](t testing.TB, got, want T) {
 
 // digest is a made-up digest.
 func digest(name string) string { return "sha256:" + name }
+
+func testFrozen(t *testing.T, s meta.Store) {
+	update(t, s, func(tx *meta.Tx) error {
+		// It holds from the next transaction on.
+		return errors.Join(tx.Freeze(t.Context(), meta.Freeze{State: meta.Moving, Since: day, Log: "key"}), tx.PutSetting(t.Context(), "k", []byte("v")))
+	})
+	refused(t, s, diag.Code(meta.CodeFrozen), func(tx *meta.Tx) error {
+		t.Error("it begins an update")
+		return nil
+	})
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Freeze, error) { return tx.Frozen(t.Context()) }), meta.Freeze{State: meta.Moving, Since: day, Log: "key"})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]byte, error) { return tx.Setting(t.Context(), "k") }), []byte("v"))
+}
 
 func testSettings(t *testing.T, s meta.Store) {
 	get := func(tx *meta.Tx) ([]byte, error) { return tx.Setting(t.Context(), "k") }

@@ -241,12 +241,9 @@ func (s *Server) openBlobs(ctx context.Context, g *registry.Registry, address, c
 	return nil
 }
 
-// directorySetting is what the database calls the directory that it belongs to.
-const directorySetting = "directory"
-
 // owned reports whether the database belongs to the directory, and refuses one that belongs to another.
 func (s *Server) owned(ctx context.Context, tx *meta.Tx, directory string) (bool, error) {
-	have, err := tx.Setting(ctx, directorySetting)
+	have, err := tx.Setting(ctx, meta.SettingDirectory)
 	if errors.Is(err, meta.ErrNotFound) {
 		return false, nil
 	}
@@ -278,7 +275,7 @@ func (s *Server) own(ctx context.Context, e *elsewhere, owned bool) error {
 		if owned, err := s.owned(ctx, tx, e.next.Directory); owned || err != nil {
 			return err
 		}
-		return tx.PutSetting(ctx, directorySetting, []byte(e.next.Directory))
+		return tx.PutSetting(ctx, meta.SettingDirectory, []byte(e.next.Directory))
 	})
 }
 

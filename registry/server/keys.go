@@ -73,7 +73,7 @@ func (s *Server) secret(ctx context.Context, k secret) (text []byte, err error) 
 
 // sharedSecret reads a key that is in the database, or puts it there: the one of the directory, if this was the only one until now.
 func (s *Server) sharedSecret(ctx context.Context, k secret, own string) ([]byte, error) {
-	return meta.KeepSetting(ctx, s.Registry.Meta, "secret "+k.name, func() ([]byte, error) {
+	return meta.KeepSetting(ctx, s.Registry.Meta, meta.SettingSecret+k.name, func() ([]byte, error) {
 		text, err := os.ReadFile(own)
 		if errors.Is(err, fs.ErrNotExist) && k.make != nil {
 			return k.make()

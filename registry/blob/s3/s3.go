@@ -98,14 +98,13 @@ type owner struct {
 }
 
 const (
-	ownerKey     = "registry.json"
-	ownerSetting = "bucket"
-	maxOwner     = 4 << 10
+	ownerKey = "registry.json"
+	maxOwner = 4 << 10
 )
 
 // belongs makes the place and the metadata belong to each other, or refuses.
 func (s *Store) belongs(ctx context.Context) error {
-	name, err := meta.KeepSetting(ctx, s.meta, ownerSetting, func() ([]byte, error) { return []byte(rand.Text()), nil })
+	name, err := meta.KeepSetting(ctx, s.meta, meta.SettingBucket, func() ([]byte, error) { return []byte(rand.Text()), nil })
 	if err != nil {
 		return err
 	}

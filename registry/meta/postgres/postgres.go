@@ -49,6 +49,7 @@ type Options struct {
 	Pooler  bool // the address is that of a pooler, which gives each transaction any connection: nothing is kept in one
 	// Upgrading is told that the schema is an older one, before that becomes the newest, and may refuse it; nil for nobody.
 	Upgrading func(have, want int) error
+	Mover     bool // updates go on while the database is frozen, for the program that moves its data
 }
 
 type store struct {
@@ -96,7 +97,7 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 	if err := s.migrate(ctx, o.Upgrading); err != nil {
 		return nil, errors.Join(s.unopened(err), s.disconnect())
 	}
-	s.updates = batch.New(&writer{db: s.writers}, maxDelay)
+	s.updates = batch.New(&writer{db: s.writers, mover: o.Mover}, maxDelay)
 	return s, nil
 }
 
@@ -131,7 +132,7 @@ func plainHost(config *pgx.ConnConfig) string {
 }
 
 func (s *store) migrate(ctx context.Context, upgrading func(have, want int) error) error {
-	w := &writer{db: s.writers}
+	w := &writer{db: s.writers, mover: true} // there may be no settings yet
 	if err := w.Begin(); err != nil {
 		return err
 	}

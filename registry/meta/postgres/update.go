@@ -23,8 +23,9 @@ func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
 
 // A writer is the connection that writes. It implements [batch.Database].
 type writer struct {
-	db *sql.DB
-	c  *sql.Conn // nil outside of a transaction
+	db    *sql.DB
+	mover bool      // it updates also what is frozen
+	c     *sql.Conn // nil outside of a transaction
 }
 
 // Begin begins a transaction, which waits for those of other replicas. READ COMMITTED is right under the lock, and only that: a
@@ -35,13 +36,21 @@ func (w *writer) Begin() (err error) {
 	if w.c, err = w.db.Conn(ctx); err != nil {
 		return err
 	}
-	if err := w.run(fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+	statements := fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 		SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = %d;
-		SELECT pg_advisory_xact_lock(hashtextextended('skl ' || current_schema(), 0))`, idleTime.Milliseconds(), lockTime.Milliseconds(), statementTime.Milliseconds())); err != nil {
-		w.Rollback()
-		return err
+		SELECT pg_advisory_xact_lock(hashtextextended('skl ' || current_schema(), 0))`, idleTime.Milliseconds(), lockTime.Milliseconds(), statementTime.Milliseconds())
+	if w.mover {
+		_, err = w.ask(statements)
+	} else {
+		var frozen [][]byte
+		if frozen, err = w.ask(statements + ";" + meta.FrozenQuery); len(frozen) > 0 {
+			err = meta.FrozenError(frozen[0])
+		}
 	}
-	return nil
+	if err != nil {
+		w.Rollback()
+	}
+	return err
 }
 
 func (w *writer) Commit() error {
@@ -82,14 +91,26 @@ func (*writer) Err(err error) error { return dialect{}.Err(err) }
 
 // run sends statements without parameters, in one go.
 func (w *writer) run(statements string) error {
-	return w.c.Raw(func(c any) error {
+	_, err := w.ask(statements)
+	return err
+}
+
+// ask is run, and returns the first column of the last result.
+func (w *writer) ask(statements string) (column [][]byte, err error) {
+	err = w.c.Raw(func(c any) error {
 		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 		defer cancel()
 		conn := c.(*stdlib.Conn).Conn().PgConn()
-		err := conn.Exec(ctx, statements).Close()
+		results, err := conn.Exec(ctx, statements).ReadAll()
+		if err == nil {
+			for _, row := range results[len(results)-1].Rows {
+				column = append(column, row[0])
+			}
+		}
 		if conn.IsClosed() {
 			return errors.Join(driver.ErrBadConn, err)
 		}
 		return err
 	})
+	return column, err
 }

@@ -43,6 +43,7 @@ type Options struct {
 	MaxBytes int64 // how large the file may become; beyond it updates are meta.ErrFull. 0 means no limit
 	// Upgrading is told that the schema is an older one, before that becomes the newest, and may refuse it; nil for nobody.
 	Upgrading func(have, want int) error
+	Mover     bool // updates go on while the database is frozen, for the program that moves its data
 }
 
 type store struct {
@@ -105,7 +106,7 @@ func Open(ctx context.Context, path string, o Options) (_ *store, err error) {
 		}
 		s.free <- c
 	}
-	s.updates = batch.New(writer{s.writer}, maxDelay)
+	s.updates = batch.New(writer{s.writer, o.Mover}, maxDelay)
 	return s, nil
 }
 

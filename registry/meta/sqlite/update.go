@@ -16,9 +16,22 @@ func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
 }
 
 // A writer is the connection that writes. It implements [batch.Database].
-type writer struct{ *conn }
+type writer struct {
+	*conn
+	mover bool // it updates also what is frozen
+}
 
-func (w writer) Begin() error    { return w.run(context.Background(), "BEGIN IMMEDIATE") }
+func (w writer) Begin() error {
+	if err := w.run(context.Background(), "BEGIN IMMEDIATE"); err != nil || w.mover {
+		return err
+	}
+	err := meta.MayUpdate(context.Background(), &session{c: w.conn}, dialect{})
+	if err != nil {
+		w.Rollback()
+	}
+	return err
+}
+
 func (w writer) Commit() error   { return w.run(context.Background(), "COMMIT") }
 func (w writer) Rollback() error { return w.run(context.Background(), "ROLLBACK") }
 
