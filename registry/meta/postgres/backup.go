@@ -32,7 +32,10 @@ func (s *store) Backup(ctx context.Context, dst string) (err error) {
 		return err
 	}
 	err = s.View(ctx, func(from *meta.Tx) error {
-		return copied.Update(ctx, func(to *meta.Tx) error { return meta.Copy(ctx, to, from) })
+		return copied.Update(ctx, func(to *meta.Tx) error {
+			_, err := meta.Copy(ctx, to, from, nil)
+			return err
+		})
 	})
 	if err == nil {
 		// Without the files that belong to an open database, and synced.
