@@ -8,6 +8,7 @@ import (
 
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A Copied counts what a backup holds.
@@ -50,31 +51,8 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 	if err := g.Meta.Backup(ctx, database); err != nil {
 		return c, Explain(err)
 	}
-	err := g.eachBlob(ctx, func(d blob.Digest, size int64) error {
-		if err := h.renew(ctx); err != nil {
-			return err
-		}
-		err := to.Check(ctx, d)
-		if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrCorrupt) {
-			var content blob.Content
-			if content, err = g.Blobs.Open(ctx, d); c.skip(d, err) {
-				return nil
-			}
-			if err == nil {
-				c.New++
-				err = copyBlob(ctx, to, d, content)
-			}
-		}
-		if err != nil {
-			return Explain(err)
-		}
-		c.Blobs++
-		c.Bytes += size
-		if progress != nil {
-			progress(c.Blobs)
-		}
-		return nil
-	})
+	blobs := &copying{g: g, hold: h, to: to, done: map[blob.Digest]bool{}, copied: &c, progress: progress}
+	err := blobs.all(ctx)
 	if err == nil {
 		err = g.nameNeeds(ctx, c.Problems)
 	}
@@ -109,7 +87,7 @@ func (h *hold) renew(ctx context.Context) error {
 		}
 		return tx.PutSetting(ctx, meta.SettingHold, text)
 	})
-	if errors.Is(err, meta.ErrFull) {
+	if errors.Is(err, meta.ErrFull) || errors.Is(err, diag.Code(meta.CodeFrozen)) {
 		return nil // then gc cannot write either, and a full registry is one to back up
 	}
 	h.mine, h.renewed = text, now
