@@ -16,11 +16,19 @@ const attachedCache = 64
 // Attach opens the registry in data for Fsck, Scrub and Backup, also while another process serves it: it takes no
 // lock and makes nothing. What it returns has no handler; the caller closes it. A directory
 // that holds no registry is an error of class Misuse and code no_registry_data, a database of an earlier version older_database.
-func Attach(ctx context.Context, data string) (*Server, error) { return attach(ctx, data, true) }
+func Attach(ctx context.Context, data string) (*Server, error) {
+	return attach(ctx, data, attachment{beside: true})
+}
 
-// attach is Attach, also for data that no other process may serve: such is upgraded.
-func attach(ctx context.Context, data string, beside bool) (*Server, error) {
-	s := &Server{cfg: Config{Data: data}, beside: beside, logger: slog.New(slog.DiscardHandler), unlock: func() {}}
+// An attachment says how data is opened.
+type attachment struct {
+	beside bool // another process may serve it; else it is upgraded
+	mover  bool // what is frozen is updated
+}
+
+// attach is Attach in other ways as well.
+func attach(ctx context.Context, data string, how attachment) (*Server, error) {
+	s := &Server{cfg: Config{Data: data}, beside: how.beside, mover: how.mover, logger: slog.New(slog.DiscardHandler), unlock: func() {}}
 	if !HasData(data) {
 		return nil, diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", data)
 	}

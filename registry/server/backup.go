@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
 	blobfs "github.com/skl-project/skl/registry/blob/fs"
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -98,7 +99,7 @@ func headOf(ctx context.Context, dir string) (key tlog.Key, head tlog.Checkpoint
 	if err := copyKeys(filepath.Join(tmp, "keys"), filepath.Join(dir, "keys")); err != nil {
 		return key, head, err
 	}
-	earlier, err := attach(ctx, tmp, false)
+	earlier, err := attach(ctx, tmp, attachment{})
 	if err != nil {
 		return key, head, err
 	}
@@ -182,9 +183,13 @@ func Restore(ctx context.Context, data, dir string) (copied registry.Copied, err
 	if err := copyFile(filepath.Join(data, "meta.db"), database); err != nil {
 		return copied, err
 	}
-	s, err := attach(ctx, data, false)
+	s, err := attach(ctx, data, attachment{mover: true})
 	if err == nil {
-		err = errors.Join(s.Registry.Meta.Check(ctx), s.Close())
+		err = s.Registry.Meta.Check(ctx)
+		if err == nil { // who restores wants one that takes changes
+			err = s.Registry.Meta.Update(ctx, func(tx *meta.Tx) error { return tx.Thaw(ctx) })
+		}
+		err = errors.Join(err, s.Close())
 	}
 	if errors.Is(err, diag.Code("corrupt")) {
 		return copied, diag.New(diag.Failed, "corrupt", "%s is damaged; nothing was restored", database).Hint("restore from another backup")

@@ -150,7 +150,7 @@ func (s *Server) connect(ctx context.Context, readers int) (*elsewhere, error) {
 	if err != nil || next.URL == "" {
 		return nil, err
 	}
-	db, err := postgres.Open(ctx, next.URL, postgres.Options{Pooler: next.Pooler, Readers: cmp.Or(readers, s.cfg.DB.Connections), Upgrading: s.upgrading})
+	db, err := postgres.Open(ctx, next.URL, postgres.Options{Pooler: next.Pooler, Readers: cmp.Or(readers, s.cfg.DB.Connections), Upgrading: s.upgrading, Mover: s.mover})
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *Server) upgrading(have, want int) error {
 func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewhere, readers int, cache string) error {
 	if e == nil {
 		s.ownMeta = true
-		db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers, Upgrading: s.upgrading})
+		db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers, Upgrading: s.upgrading, Mover: s.mover})
 		if err != nil {
 			return err // and no store that is nil
 		}

@@ -77,7 +77,7 @@ func (c *readiness) checkQuick(ctx context.Context, s *Server) []string {
 
 // notReady is err for everybody: without paths.
 func notReady(err error) string {
-	if e, ok := errors.AsType[*diag.Error](err); ok && (strings.HasPrefix(e.Code, "log_") || e.Code == "clock_skew") {
+	if e, ok := errors.AsType[*diag.Error](err); ok && (strings.HasPrefix(e.Code, "log_") || e.Code == "clock_skew" || e.Code == meta.CodeFrozen) {
 		return e.Message
 	}
 	switch {
@@ -118,7 +118,16 @@ func (s *Server) probeBlobs(ctx context.Context) error {
 }
 
 func (s *Server) probeDatabase(ctx context.Context) error {
-	_, err := s.generation(ctx)
+	if _, err := s.generation(ctx); err != nil {
+		return err
+	}
+	f, err := s.Registry.Frozen(ctx)
+	switch {
+	case errors.Is(err, meta.ErrNotFound):
+		return nil
+	case err == nil && f.State == meta.Moved: // a proxy finds who serves it now
+		err = diag.New(diag.Failed, meta.CodeFrozen, "%s", f.Text())
+	}
 	return err
 }
 

@@ -46,6 +46,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/gate"
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -59,6 +60,7 @@ type Server struct {
 	ownMeta  bool        // the metadata is in a file of the data directory
 	fresh    bool        // the data directory was not there
 	beside   bool        // another process may serve the data
+	mover    bool        // it updates also what is frozen
 	shared   bool        // by many processes: nothing in the data directory has to stay
 	draining atomic.Bool // it is about to end
 	scratch  string      // directory to remove at the end; "" if there is none
@@ -101,7 +103,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if cfg.Data == "" {
 		return nil, invalid("", 0, 0, "data must name a directory")
 	}
-	s = &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), stall: stallTime, closing: make(chan struct{})}
+	s = blank(cfg)
 	for _, o := range options {
 		o(s)
 	}
@@ -139,6 +141,9 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if err = s.openStores(ctx, g, away, 0, s.path("cache")); err != nil {
 		return s, err
 	}
+	if err = s.warnFrozen(ctx); err != nil {
+		return s, err
+	}
 	if g.Key, err = s.logKey(ctx, s.logSecret()); err != nil {
 		return s, err
 	}
@@ -153,6 +158,11 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	s.names = cfg.names()
 	s.handler = s.routes()
 	return s, nil
+}
+
+// blank is a server that nothing was opened for.
+func blank(cfg Config) *Server {
+	return &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), stall: stallTime, closing: make(chan struct{})}
 }
 
 // enter takes the directory and connects to what is elsewhere. A directory that is not there yet is made last: an address that is
@@ -267,11 +277,14 @@ func (s *Server) Close() error {
 		if g := s.Registry; g != nil && g.Meta != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
-			s.closed = g.FlushDownloads(ctx)
+			err := g.FlushDownloads(ctx)
 			if s.shared && s.metrics != nil {
-				s.closed = errors.Join(s.closed, g.Leave(ctx))
+				err = errors.Join(err, g.Leave(ctx))
 			}
-			s.closed = errors.Join(s.closed, g.Meta.Close())
+			if errors.Is(err, diag.Code(meta.CodeFrozen)) { // nobody counts here any more
+				err = nil
+			}
+			s.closed = errors.Join(err, g.Meta.Close())
 		}
 		if s.scratch != "" {
 			s.closed = errors.Join(s.closed, os.RemoveAll(s.scratch))
