@@ -186,7 +186,7 @@ var outsideScopes = map[string]string{
 	"internal/admin/doctor.go data":                  "the data of a registry, which its administrator names",
 	"internal/admin/init.go placeFile":               "the data of a registry, which its administrator names",
 	"internal/admin/serve.go keepAdminToken":         "the data of a registry, which its administrator names",
-	"internal/admin/serve.go serveConfig":            "the data of a registry, which its administrator names",
+	"internal/admin/serve.go configFile":             "the data of a registry, which its administrator names",
 	"internal/admin/serve.go Shown":                  "the data of a registry, which its administrator names",
 	"internal/demo/demo.go believe":                  "a new directory of skl's own making",
 	"internal/demo/demo.go New":                      "a new directory of skl's own making",

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -300,6 +301,24 @@ func onData(t *testing.T, b *bench) {
 	back, err := a.Restore(ctx, admin.RestoreRequest{Dir: "backup", Data: "again"})
 	if err != nil || !back.Found.OK || back.Blobs != saved.Blobs || back.Log != saved.Log {
 		t.Errorf("restore: %+v, %v", back, err)
+	}
+
+	move := admin.MigrateRequest{Data: "again", To: "moved", DryRun: true}
+	if out, err := a.Migrate(ctx, move); err != nil || out.Log != saved.Log {
+		t.Errorf("dry run of a move: %+v, %v", out, err)
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "new.toml"), []byte("data = \"moved\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	move = admin.MigrateRequest{Data: "again", Config: "new.toml"}
+	if out, err := a.Migrate(ctx, move); err != nil || !out.OK || out.Releases != 2 || out.Blobs != saved.Blobs || out.Bucket || out.Database {
+		t.Errorf("move: %+v, %v", out, err)
+	}
+	if _, err := a.Stay(ctx, "again"); !errors.Is(err, diag.Code("moved")) {
+		t.Errorf("what was moved stays: %v", err)
+	}
+	if out, err := a.Stay(ctx, "moved"); err != nil || !out.OK {
+		t.Errorf("what was not moved does not stay: %+v, %v", out, err)
 	}
 
 	err = filepath.WalkDir(filepath.Join(b.dir, "again", "blobs"), func(path string, d os.DirEntry, err error) error {

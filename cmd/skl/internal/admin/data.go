@@ -180,3 +180,76 @@ func (a *Admin) Restore(ctx context.Context, r RestoreRequest) (Copy, error) {
 	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, s.Registry.Key.Origin()
 	return out, nil
 }
+
+// A MigrateRequest asks for a registry to be moved to another place.
+type MigrateRequest struct {
+	Data     string // "" is where Serve keeps its data
+	To       string // the data directory there; "" is the configuration's
+	Config   string // registry.toml there; the rest goes before it
+	Database string // postgres://…; "" is the configuration's, or the file that it is anyway
+	Blobs    string // s3://…; "" is the configuration's, or the directory that they are in anyway
+	DryRun   bool
+}
+
+// A Migrated is the data of a registry at another place.
+type Migrated struct {
+	Copy
+	Rows     int64  `json:"rows"`
+	Releases int    `json:"releases"`
+	Entries  int64  `json:"log_entries"`
+	Frozen   int64  `json:"frozen_ms"` // how long nobody could change anything
+	Database bool   `json:"database"`  // it has its metadata in PostgreSQL
+	Bucket   bool   `json:"bucket"`    // it has its blobs in S3
+	Config   string `json:"-"`
+}
+
+// Migrate moves a registry to another place, also beside a running server. From then on the old one takes no changes.
+func (a *Admin) Migrate(ctx context.Context, r MigrateRequest) (Migrated, error) {
+	out := Migrated{Config: r.Config}
+	cfg, err := a.configFile(r.Config)
+	if err != nil {
+		return out, err
+	}
+	if r.To != "" {
+		cfg.Data = scope.Absolute(a.Scope.Cwd, r.To)
+	}
+	if cfg.Data == "" {
+		return out, diag.New(diag.Misuse, "usage", "--to says where the registry's data will be").Hint("skl registry migrate --data OLD --to NEW --db postgres://… --blobs s3://…")
+	}
+	if err := a.keepIn(&cfg, "--db", r.Database, r.Blobs); err != nil {
+		return out, err
+	}
+	from, to := a.dataDir(r.Data), cfg.Data
+	if scope.Holds(from, to) || scope.Holds(to, from) {
+		return out, diag.New(diag.Misuse, "usage", "the new data directory must be outside the old one").Hint("skl registry migrate --to DIR names a directory elsewhere")
+	}
+	if err := a.hasData(from); err != nil {
+		return out, err
+	}
+	out.Copy = Copy{OK: true, Dir: to, From: from, Problems: []registry.Problem{}}
+	out.Database, out.Bucket = cfg.DB != (server.DB{}), cfg.Blobs.URL != ""
+	if r.DryRun {
+		out.Log, err = server.MayMigrate(ctx, from, cfg)
+		return out, err
+	}
+	m, err := server.Migrate(ctx, from, cfg, func(stage registry.Stage, n int64) {
+		a.Scope.Progress(diag.Event{Stage: "migrate", Name: string(stage), Done: n})
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Log, out.Blobs, out.New, out.Bytes, out.Rows = m.Log, m.Blobs, m.New, m.Bytes, m.Rows
+	out.Releases, out.Entries, out.Frozen = m.Found.Releases, m.Found.Entries, m.Frozen.Milliseconds()
+	out.Problems = append(append(out.Problems, m.Problems...), m.Found.Problems...)
+	out.OK = len(out.Problems) == 0
+	return out, nil
+}
+
+// Stay has a registry take changes again, after a move that was interrupted.
+func (a *Admin) Stay(ctx context.Context, data string) (Migrated, error) {
+	data = a.dataDir(data)
+	if err := a.hasData(data); err != nil {
+		return Migrated{}, err
+	}
+	return Migrated{Copy: Copy{OK: true, Dir: data, From: data, Problems: []registry.Problem{}}}, server.Stay(ctx, data)
+}

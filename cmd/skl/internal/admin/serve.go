@@ -104,16 +104,9 @@ func reloadOnHangup(s *server.Server) (stop func()) {
 
 // serveConfig is the file, with the rest of the request on top of it.
 func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
-	var cfg server.Config
-	if r.Config != "" {
-		path := scope.Absolute(a.Scope.WorkingDir, r.Config)
-		src, err := os.ReadFile(path)
-		if err != nil {
-			return cfg, diag.New(diag.Misuse, "config_unreadable", "reading configuration: %w", err)
-		}
-		if cfg, err = server.ParseConfig(src, path); err != nil {
-			return cfg, err
-		}
+	cfg, err := a.configFile(r.Config)
+	if err != nil {
+		return cfg, err
 	}
 	cfg.Addr = cmp.Or(r.Addr, cfg.Addr, server.DefaultAddr)
 	if r.Data != "" || cfg.Data == "" {
@@ -124,19 +117,37 @@ func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 	if r.Database == "" && cfg.DB == (server.DB{}) {
 		setting, r.Database = "SKL_DB", a.Scope.Getenv("SKL_DB")
 	}
-	switch scheme, _, _ := strings.Cut(r.Database, "://"); scheme {
-	case "postgres", "postgresql":
-		cfg.DB.URL, cfg.DB.URLFile = r.Database, ""
-	default:
-		if err := a.inData(setting, r.Database, cfg.Data, "meta.db"); err != nil {
-			return cfg, err
-		}
-	}
-	if strings.HasPrefix(r.Blobs, "s3:") {
-		cfg.Blobs.URL = r.Blobs
+	return cfg, a.keepIn(&cfg, setting, r.Database, r.Blobs)
+}
+
+// configFile reads registry.toml; the zero configuration if it has no name.
+func (a *Admin) configFile(name string) (cfg server.Config, err error) {
+	if name == "" {
 		return cfg, nil
 	}
-	return cfg, a.inData("--blobs", r.Blobs, cfg.Data, "blobs")
+	path := scope.Absolute(a.Scope.WorkingDir, name)
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return cfg, diag.New(diag.Misuse, "config_unreadable", "reading configuration: %w", err)
+	}
+	return server.ParseConfig(src, path)
+}
+
+// keepIn sets where the metadata is, which the setting says, and the blobs. "" leaves what cfg says.
+func (a *Admin) keepIn(cfg *server.Config, setting, database, blobs string) error {
+	switch scheme, _, _ := strings.Cut(database, "://"); scheme {
+	case "postgres", "postgresql":
+		cfg.DB.URL, cfg.DB.URLFile = database, ""
+	default:
+		if err := a.inData(setting, database, cfg.Data, "meta.db"); err != nil {
+			return err
+		}
+	}
+	if strings.HasPrefix(blobs, "s3:") {
+		cfg.Blobs.URL = blobs
+		return nil
+	}
+	return a.inData("--blobs", blobs, cfg.Data, "blobs")
 }
 
 // inData accepts the one place in the data directory where a part of the data can be, if it is not elsewhere.

@@ -27,7 +27,7 @@ skl registry backup /srv/backup --data /var/lib/skl-registry`,
 			actCommand("quarantine", "hold a release back for a decision", "quarantined"),
 			queueCommand(), auditTrailCommand(),
 			mirrorCommand(), clientsCommand(), registryLogCommand(),
-			gcCommand(), fsckCommand(), scrubCommand(), backupCommand(), restoreCommand(), registryDoctorCommand(),
+			gcCommand(), fsckCommand(), scrubCommand(), backupCommand(), restoreCommand(), migrateCommand(), registryDoctorCommand(),
 		}}
 }
 

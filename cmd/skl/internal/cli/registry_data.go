@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,6 +33,18 @@ func backupCommand() command {
 func restoreCommand() command {
 	return command{name: "restore", args: "DIR", usage: "restore a registry from a backup", output: admin.Copy{}, run: runRestore, example: "skl registry restore /srv/backup --data ./restored",
 		flags: []cli.Flag{&cli.StringFlag{Name: "data", Usage: "new `DIR` for the data"}, dryRunFlag()}}
+}
+
+func migrateCommand() command {
+	return command{name: "migrate", usage: "move a registry to another place: from one node to PostgreSQL and S3, or back; also beside a running server", output: admin.Migrated{}, run: runMigrate,
+		example: "skl registry migrate --data /var/lib/skl-registry --to ./moved",
+		flags: []cli.Flag{dataFlag(),
+			&cli.StringFlag{Name: "to", Usage: "new `DIR` for the data"},
+			&cli.StringFlag{Name: "config", Usage: "the new registry.toml is `FILE`"},
+			&cli.StringFlag{Name: "db", Usage: "move the metadata to the PostgreSQL database of `URL` (default: meta.db in the new directory)"},
+			&cli.StringFlag{Name: "blobs", Usage: "move the blobs to the bucket of `URL` (default: blobs in the new directory)"},
+			&cli.BoolFlag{Name: "cancel", Usage: "have the registry of --data take changes again, after a move that was interrupted"},
+			dryRunFlag()}}
 }
 
 func runGC(ctx context.Context, w *world, c *cli.Context) error {
@@ -135,5 +148,53 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 		say.Print("%s, %s in %s, and no problems", diag.Count(out.Found.Releases, "release"), diag.Count(out.Blobs, "blob"), w.scope.Short(out.Dir))
 		say.Note("clients that saw later records of the log refuse what they get from here, with log_rollback")
 		say.Hint("skl registry serve --data %s", w.scope.Short(out.Dir))
+	})
+}
+
+func runMigrate(ctx context.Context, w *world, c *cli.Context) error {
+	if _, err := words(c, 0, "registry migrate --data OLD --to NEW"); err != nil {
+		return err
+	}
+	dry := c.Bool("dry-run")
+	if c.Bool("cancel") {
+		for _, name := range []string{"to", "config", "db", "blobs", "dry-run"} {
+			if c.IsSet(name) {
+				return diag.New(diag.Misuse, "usage", "--cancel and --%s exclude each other", name).Hint("skl registry migrate --cancel --data DIR")
+			}
+		}
+		out, err := w.admin().Stay(ctx, c.String("data"))
+		return w.show(out, err, func(say *report.Text) { say.Print("%s takes changes", w.scope.Short(out.Dir)) })
+	}
+	out, err := w.admin().Migrate(ctx, admin.MigrateRequest{Data: c.String("data"), To: c.String("to"), Config: c.String("config"), Database: c.String("db"), Blobs: c.String("blobs"), DryRun: dry})
+	if err != nil {
+		return err
+	}
+	return w.verdict(out, out.OK, "registry_damaged", func(say *report.Text) {
+		where := w.scope.Short(out.Dir)
+		if out.Database {
+			where = "PostgreSQL, with " + where
+		}
+		if out.Bucket {
+			where = "S3 and " + where
+		}
+		if dry {
+			say.Print("%s would be moved to %s", w.scope.Short(out.From), where)
+			return
+		}
+		say.Print("%s, %s (%s) and %s of the log are in %s now", diag.Count(out.Releases, "release"), diag.Count(out.Blobs, "blob"), diag.Size(out.Bytes), diag.Count(int(out.Entries), "record"), where)
+		problems(say, out.Problems)
+		frozen := "less than a second"
+		if d := time.Duration(out.Frozen) * time.Millisecond; d >= time.Second {
+			frozen = d.Round(time.Second).String()
+		}
+		say.Note("%s takes no changes any more; for %s nobody could change anything", w.scope.Short(out.From), frozen)
+		if len(out.Problems) > 0 {
+			say.Hint("push lost or damaged content again")
+		}
+		if out.Config != "" {
+			say.Hint("skl registry serve --config %s", out.Config)
+		} else {
+			say.Hint("skl registry serve --data %s", w.scope.Short(out.Dir))
+		}
 	})
 }

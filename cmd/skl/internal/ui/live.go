@@ -67,7 +67,7 @@ func (p *progress) note(e diag.Event, now time.Time) {
 }
 
 var doing = map[string]string{"fetch": "fetching", "resolve": "resolving", "install": "installing", "push": "pushing", "index": "indexing", "verify": "verifying",
-	"scrub": "reading", "backup": "copying", "wait": "waiting", "log": "logging", "certify": "certifying", "timestamp": "timestamping", "ask": "asking"}
+	"scrub": "reading", "backup": "copying", "migrate": "moving", "wait": "waiting", "log": "logging", "certify": "certifying", "timestamp": "timestamping", "ask": "asking"}
 
 // lines are what the region shows at a moment, none while it is too early.
 func (p *progress) lines(look screen.Look, now time.Time) []screen.Line {

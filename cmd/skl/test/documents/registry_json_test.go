@@ -53,6 +53,7 @@ func TestRegistryJSON(t *testing.T) {
 		{"registry backup", backup + " --data " + data},
 		{"registry restore", backup + " --data " + backup + "2"},
 		{"registry gc", "--data " + backup + "2 --dry-run"},
+		{"registry migrate", "--data " + backup + "2 --to " + backup + "3 --dry-run"},
 		{"registry token list", "--data " + backup + "2"},
 		{"registry init", "--dry-run"},
 		{"logout", ready.URL},
