@@ -51,7 +51,7 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 	if err := g.Meta.Backup(ctx, database); err != nil {
 		return c, Explain(err)
 	}
-	blobs := &copying{g: g, hold: h, to: to, done: map[blob.Digest]bool{}, copied: &c, progress: progress}
+	blobs := &copying{g: g, hold: h, to: to, copied: &c, progress: progress}
 	err := blobs.all(ctx)
 	if err == nil {
 		err = g.nameNeeds(ctx, c.Problems)

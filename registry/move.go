@@ -180,7 +180,7 @@ type copying struct {
 	g        *Registry
 	hold     *hold
 	to       blob.Store
-	done     map[blob.Digest]bool
+	done     map[blob.Digest]bool // that need not be looked at once more; nil if there is one walk alone
 	progress func(done int)
 
 	mu     sync.Mutex // guards what follows
@@ -199,7 +199,9 @@ func (c *copying) all(ctx context.Context) error {
 		if err := c.hold.renew(gctx); err != nil {
 			return err
 		}
-		c.done[d] = true
+		if c.done != nil {
+			c.done[d] = true
+		}
 		group.Go(func() error { return c.one(gctx, d, size) })
 		return nil
 	})
