@@ -54,32 +54,57 @@ func MayMigrate(ctx context.Context, from string, cfg Config) (log string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	switch f, err := src.Registry.Frozen(ctx); {
-	case err == nil && f.State != meta.Moving:
-		return "", diag.New(diag.Refused, "moved", "%s: %s", from, f.Text()).Hint("move it from there")
-	case err != nil && !errors.Is(err, meta.ErrNotFound):
+	f, err := src.frozen(ctx)
+	if err == nil {
+		err = cfg.Check()
+	}
+	if err == nil {
+		err = mayEnter(cfg.Data)
+	}
+	if err != nil {
 		return "", err
 	}
-	if err := cfg.Check(); err != nil {
-		return "", err
+	dst := blank(cfg)
+	dst.beside, dst.unlock = true, func() {}
+	_, next, err := dst.locate()
+	begun := next.URL != "" // nobody asks it
+	if err == nil && next.URL == "" && HasData(cfg.Data) {
+		dst.Registry = &registry.Registry{Logger: dst.logger}
+		if err = dst.openStores(ctx, dst.Registry, nil, 1, ""); err == nil {
+			begun, err = dst.Registry.MayReceive(ctx, src.Registry.Key.Public())
+		}
+		err = errors.Join(err, dst.Close())
 	}
-	if err := mayEnter(cfg.Data); err != nil {
-		return "", err
+	if err == nil && f.State == meta.Moved && !begun {
+		err = src.moved(f)
 	}
-	_, _, err = blank(cfg).locate()
 	return src.Registry.Key.Origin(), err
+}
+
+// frozen says why the registry, which is to be moved, takes no changes; the zero Freeze if it does. One that arrives is refused.
+func (s *Server) frozen(ctx context.Context) (meta.Freeze, error) {
+	f, err := s.Registry.Frozen(ctx)
+	if errors.Is(err, meta.ErrNotFound) {
+		return f, nil
+	}
+	if err == nil && f.State == meta.Arriving {
+		err = diag.New(diag.Refused, meta.CodeFrozen, "%s: %s", s.cfg.Data, f.Text())
+	}
+	return f, err
+}
+
+// moved refuses to move what was moved before.
+func (s *Server) moved(f meta.Freeze) error {
+	return diag.New(diag.Refused, "moved", "%s: %s", s.cfg.Data, f.Text()).Hint("move it from there")
 }
 
 // receive opens the place that the registry of src moves to, with its keys, and keeps everybody from changing what is there.
 func receive(ctx context.Context, src *Server, cfg Config, options []Option) (dst *Server, err error) {
-	f, err := src.Registry.Frozen(ctx)
-	if err != nil && !errors.Is(err, meta.ErrNotFound) {
-		return nil, err
+	f, err := src.frozen(ctx)
+	if err == nil {
+		err = mayEnter(cfg.Data)
 	}
-	if f.State == meta.Arriving {
-		return nil, diag.New(diag.Refused, meta.CodeFrozen, "%s: %s", src.cfg.Data, f.Text())
-	}
-	if err := mayEnter(cfg.Data); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	dst = blank(cfg)
@@ -121,7 +146,7 @@ func receive(ctx context.Context, src *Server, cfg Config, options []Option) (ds
 		}
 	}
 	if f.State == meta.Moved && !begun {
-		return dst, diag.New(diag.Refused, "moved", "%s: %s", src.cfg.Data, f.Text()).Hint("move it from there")
+		return dst, src.moved(f)
 	}
 	if away != nil {
 		if err := dst.openStores(ctx, g, away, 0, dst.path("cache")); err != nil {
@@ -209,6 +234,15 @@ func Stay(ctx context.Context, data string) error {
 		return err
 	}
 	return errors.Join(s.Registry.StayHere(ctx), s.Close())
+}
+
+// Frozen says why the registry takes no changes, "" if it does, and whether somebody moves it, or was interrupted.
+func (s *Server) Frozen(ctx context.Context) (why string, moving bool, err error) {
+	f, err := s.Registry.Frozen(ctx)
+	if errors.Is(err, meta.ErrNotFound) {
+		return "", false, nil
+	}
+	return f.Text(), f.State == meta.Moving, err
 }
 
 // warnFrozen logs why the registry takes no changes, if it takes none.

@@ -201,6 +201,7 @@ type Migrated struct {
 	Database bool   `json:"database"`  // it has its metadata in PostgreSQL
 	Bucket   bool   `json:"bucket"`    // it has its blobs in S3
 	Config   string `json:"-"`
+	Begun    bool   `json:"-"` // also after an error: there is something at the new place
 }
 
 // Migrate moves a registry to another place, also beside a running server. From then on the old one takes no changes.
@@ -236,6 +237,7 @@ func (a *Admin) Migrate(ctx context.Context, r MigrateRequest) (Migrated, error)
 		a.Scope.Progress(diag.Event{Stage: "migrate", Name: string(stage), Done: n})
 	})
 	if err != nil {
+		out.Begun = server.HasData(to)
 		return out, err
 	}
 	out.Log, out.Blobs, out.New, out.Bytes, out.Rows = m.Log, m.Blobs, m.New, m.Bytes, m.Rows

@@ -136,6 +136,14 @@ func (d *doctor) data(ctx context.Context, dir string) error {
 	} else {
 		d.say("database", "ok", "", "whole")
 	}
+	switch why, moving, err := s.Frozen(ctx); {
+	case err != nil:
+		d.failure("changes", err)
+	case moving:
+		d.say("changes", "problem", "skl registry migrate --cancel --data "+d.Scope.Short(dir), "%s; if nobody moves it now, that was interrupted", why)
+	case why != "":
+		d.say("changes", "note", "", "%s", why)
+	}
 	if err := g.VerifyLog(ctx); err != nil {
 		d.failure("log", err)
 	} else {
