@@ -116,6 +116,7 @@ func invoke(ctx context.Context, args []string, e env) int {
 		return interrupted
 	case ctx.Err() != nil || errors.Is(err, ask.ErrStopped):
 		stopped, ran := errors.AsType[interruption](err)
+		left, half := errors.AsType[remainder](err)
 		switch {
 		case ran && isUnfinished(stopped):
 			if !told {
@@ -123,6 +124,9 @@ func invoke(ctx context.Context, args []string, e env) int {
 			}
 		case ran:
 			u.Note("interrupted; the run is suspended")
+		case half:
+			u.Note("interrupted; %s", left.what)
+			u.Hint("%s", left.next)
 		default:
 			u.Note("interrupted; nothing half-done is left behind")
 		}
@@ -134,6 +138,14 @@ func invoke(ctx context.Context, args []string, e env) int {
 	}
 	return int(diag.ClassOf(err))
 }
+
+// A remainder is the error of what was interrupted, and leaves something that the next try goes on with.
+type remainder struct {
+	error
+	what, next string // next is the command to type
+}
+
+func (r remainder) Unwrap() error { return r.error }
 
 // An output is standard output, and remembers that not all of it arrived: what is printed and lost is no success.
 type output struct {

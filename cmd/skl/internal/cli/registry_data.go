@@ -166,6 +166,10 @@ func runMigrate(ctx context.Context, w *world, c *cli.Context) error {
 		return w.show(out, err, func(say *report.Text) { say.Print("%s takes changes", w.scope.Short(out.Dir)) })
 	}
 	out, err := w.admin().Migrate(ctx, admin.MigrateRequest{Data: c.String("data"), To: c.String("to"), Config: c.String("config"), Database: c.String("db"), Blobs: c.String("blobs"), DryRun: dry})
+	if err != nil && ctx.Err() != nil && out.Begun {
+		from, to := w.scope.Short(out.From), w.scope.Short(out.Dir)
+		return remainder{err, from + " is not moved, and the next try goes on with what is in " + to, "skl registry doctor --data " + from}
+	}
 	if err != nil {
 		return err
 	}
