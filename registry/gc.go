@@ -24,8 +24,11 @@ type GCReport struct {
 	Uploads int   `json:"uploads"` // abandoned
 }
 
-// gcBatch is how much one transaction does, so that pushes never wait long for it.
-const gcBatch = 200
+// What one transaction does, so that pushes never wait long for it.
+const (
+	gcBatch = 200                    // rows, where one statement removes them
+	gcTime  = 200 * time.Millisecond // where each takes statements of its own, and the database may be far away
+)
 
 // GC removes what nothing needs: drafts past their time, links that no manifest names, blobs without a
 // link, abandoned uploads. It works while the registry serves. A push that runs at the same time is safe:
@@ -110,7 +113,8 @@ func (g *Registry) gcDraftsOf(ctx context.Context, namespace string, before time
 		err := g.update(ctx, func(tx *meta.Tx) error {
 			n = 0
 			drafts, err := tx.StaleDrafts(ctx, namespace, before, gcBatch)
-			for _, m := range drafts {
+			for began := time.Now(); len(drafts) > 0 && (n == 0 || time.Since(began) < gcTime); drafts = drafts[1:] {
+				m := drafts[0]
 				gone, err := dropDraft(ctx, tx, m)
 				if err != nil {
 					return err
@@ -174,15 +178,8 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 				gone = nil
 				return err
 			}
-			if gone, err = tx.GarbageBlobs(ctx, gcBatch); err != nil {
-				return err
-			}
-			for _, d := range gone {
-				if err := tx.ForgetBlob(ctx, d); err != nil {
-					return err
-				}
-			}
-			return nil
+			gone, err = tx.ForgetGarbage(ctx, gcBatch)
+			return err
 		})
 		if err != nil {
 			return err
@@ -250,15 +247,9 @@ func (g *Registry) gcUploads(ctx context.Context, before time.Time, opt GCOption
 		}
 	}
 	for !opt.DryRun {
-		n := 0
-		err := g.update(ctx, func(tx *meta.Tx) error {
-			stale, err := tx.StaleUploads(ctx, before, gcBatch)
-			for _, u := range stale {
-				if err := tx.DeleteUpload(ctx, u.ID); err != nil {
-					return err
-				}
-			}
-			n = len(stale)
+		var n int64
+		err := g.update(ctx, func(tx *meta.Tx) (err error) {
+			n, err = tx.DropStaleUploads(ctx, before, gcBatch)
 			return err
 		})
 		if err != nil {

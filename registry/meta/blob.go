@@ -1,8 +1,9 @@
 package meta
 
-import "context"
-
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // LinkBlob notes that repo holds a blob, which is durable in the blob store, since the time at.
 // It also refreshes the time of an existing link.
@@ -97,7 +98,7 @@ func (tx *Tx) DeleteUpload(ctx context.Context, id string) error {
 	return err
 }
 
-// StaleUploads lists the sessions last updated before that time, oldest first.
-func (tx *Tx) StaleUploads(ctx context.Context, before time.Time, limit int) ([]Upload, error) {
-	return list(ctx, tx, scanUpload, `SELECT id, repo, length, state, updated FROM uploads WHERE updated < $1 ORDER BY updated, id LIMIT $2`, micros(before), bound(limit))
+// DropStaleUploads ends sessions last updated before that time, oldest first, and returns how many.
+func (tx *Tx) DropStaleUploads(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, `DELETE FROM uploads WHERE id IN (SELECT id FROM uploads WHERE updated < $1 ORDER BY updated, id LIMIT $2)`, micros(before), bound(limit))
 }

@@ -1,45 +1,32 @@
 package meta
 
-import "context"
-
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // UnlinkGarbage removes the links made or refreshed before that time whose blob no manifest of their
 // repository names, oldest first, and returns how many it removed. The caller has excluded pushes.
 func (tx *Tx) UnlinkGarbage(ctx context.Context, before time.Time, limit int) (int, error) {
-	type link struct{ repo, digest string }
-	links, err := list(ctx, tx, func(r row) (l link, err error) {
-		err = r.Scan(&l.repo, &l.digest)
-		return l, err
-	}, `SELECT l.repo, l.digest FROM links l WHERE l.used = 0 AND l.linked < $1
-		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.repo = l.repo AND e.target = l.digest AND e.kind = 'blob') ORDER BY l.linked LIMIT $2`, micros(before), bound(limit))
-	if err != nil {
+	digests, err := list(ctx, tx, column[string], `DELETE FROM links WHERE (repo, digest) IN (SELECT l.repo, l.digest FROM links l WHERE l.used = 0 AND l.linked < $1
+		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.repo = l.repo AND e.target = l.digest AND e.kind = 'blob') ORDER BY l.linked LIMIT $2)
+		RETURNING digest`, micros(before), bound(limit))
+	if err != nil || len(digests) == 0 {
 		return 0, err
 	}
-	for _, l := range links {
-		if err := tx.UnlinkBlob(ctx, l.repo, l.digest); err != nil {
-			return 0, err
-		}
-	}
-	return len(links), nil
+	_, err = tx.exec(ctx, `UPDATE blobs SET loose = 1 WHERE digest IN (SELECT j.value FROM `+tx.d.Texts("$1")+`)
+		AND NOT EXISTS (SELECT 1 FROM links l WHERE l.digest = blobs.digest)`, encode(digests, false))
+	return len(digests), err
 }
 
-// GarbageBlobs lists digests that have a row, but no link, and that no manifest names and no release as its zip.
-// The caller, who has excluded pushes, deletes the file and then calls ForgetBlob.
-func (tx *Tx) GarbageBlobs(ctx context.Context, limit int) ([]string, error) {
-	return list(ctx, tx, column[string], `SELECT b.digest FROM blobs b WHERE b.loose = 1
+// ForgetGarbage removes the rows of blobs that have no link, and that no manifest names and no release as its zip, and returns their
+// digests. The caller, who has excluded pushes, deletes the bytes afterwards.
+func (tx *Tx) ForgetGarbage(ctx context.Context, limit int) ([]string, error) {
+	return list(ctx, tx, column[string], `DELETE FROM blobs WHERE digest IN (SELECT b.digest FROM blobs b WHERE b.loose = 1
 		AND NOT EXISTS (SELECT 1 FROM links l WHERE l.digest = b.digest)
 		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.target = b.digest AND e.kind = 'blob')
 		AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.zip = b.digest AND r.zip <> '')
-		ORDER BY b.digest LIMIT $1`, bound(limit))
-}
-
-// ForgetBlob removes the row of a blob. It is no error if there is none.
-//
-//go:noinline
-func (tx *Tx) ForgetBlob(ctx context.Context, digest string) error {
-	_, err := tx.exec(ctx, `DELETE FROM blobs WHERE digest = $1`, digest)
-	return err
+		ORDER BY b.digest LIMIT $1) RETURNING digest`, bound(limit))
 }
 
 // KeepBlob notes a blob that no repository holds: a zip archive, which a release names.

@@ -51,6 +51,8 @@ type Dialect interface {
 	Now() string
 	// Among is a table j of numbers, "value", in the order of the JSON array that is the parameter.
 	Among(parameter string) string
+	// Texts is Among for text.
+	Texts(parameter string) string
 	// Copied is called when the rows of all other tables were copied: it makes what the dialect keeps beside them.
 	Copied(ctx context.Context, q Querier) error
 	// Err gives an error of the database the identity of ErrFull where it is that.

@@ -301,12 +301,25 @@ func testUploads(t *testing.T, s meta.Store) {
 	u.Offset, u.State, u.Updated = 9, []byte{2}, day.Add(time.Second)
 	update(t, s, func(tx *meta.Tx) error { return tx.PutUpload(t.Context(), u) })
 	same(t, ask(t, s, func(tx *meta.Tx) (meta.Upload, error) { return tx.Upload(t.Context(), "u") }), u)
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(t.Context(), day, 10) }), []meta.Upload{v})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(t.Context(), day.Add(time.Hour), 10) }), []meta.Upload{v, u})
+	drop := func(before time.Time, limit int) (n int64) {
+		update(t, s, func(tx *meta.Tx) (err error) { n, err = tx.DropStaleUploads(t.Context(), before, limit); return err })
+		return n
+	}
+	gone := func(id string) {
+		t.Helper()
+		refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Upload(t.Context(), id); return err })
+	}
+	same(t, drop(day.Add(-2*time.Hour), 10), int64(0))
+	same(t, drop(day.Add(time.Hour), 1), int64(1)) // the oldest
+	gone("v")
+	same(t, drop(day, 10), int64(0))
+	update(t, s, func(tx *meta.Tx) error { return tx.PutUpload(t.Context(), v) })
+	same(t, drop(day, 10), int64(1))
+	gone("v")
 	do(t, s, func(tx *meta.Tx) []error {
 		return []error{tx.DeleteUpload(t.Context(), "u"), tx.DeleteUpload(t.Context(), "u")}
 	})
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Upload(t.Context(), "u"); return err })
+	gone("u")
 }
 
 // manifest is one of acme/a that stands for itself.
@@ -569,14 +582,31 @@ func testGarbage(t *testing.T, s meta.Store) {
 		return n
 	}
 	blobs := func() []string {
-		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.GarbageBlobs(t.Context(), 10) })
+		undo := errors.New("undo")
+		var found []string
+		err := s.Update(t.Context(), func(tx *meta.Tx) (err error) {
+			if found, err = tx.ForgetGarbage(t.Context(), 10); err == nil {
+				err = undo
+			}
+			return err
+		})
+		if !errors.Is(err, undo) {
+			t.Fatal(err)
+		}
+		slices.Sort(found)
+		return found
 	}
 	same(t, blobs(), []string{digest("lonely")})
 	same(t, unlink(1), 1)
 	same(t, unlink(10), 1)
 	same(t, unlink(10), 0)
 	same(t, blobs(), []string{digest("lonely"), digest("loose")})
-	update(t, s, func(tx *meta.Tx) error { return tx.ForgetBlob(t.Context(), digest("loose")) })
+	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(t.Context(), digest("loose")) }), true)
+	update(t, s, func(tx *meta.Tx) error {
+		gone, err := tx.ForgetGarbage(t.Context(), 10)
+		same(t, len(gone), 2)
+		return errors.Join(err, tx.KeepBlob(t.Context(), digest("lonely"), 9))
+	})
 	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(t.Context(), digest("loose")) }), false)
 	// A blob that is linked again is not garbage any more.
 	update(t, s, func(tx *meta.Tx) error {
