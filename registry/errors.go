@@ -38,7 +38,7 @@ func statuses(code string) int {
 		return http.StatusInsufficientStorage
 	case "timeout":
 		return http.StatusRequestTimeout
-	case "unavailable", codeReadOnly, meta.CodeFrozen:
+	case "unavailable", codeReadOnly, meta.CodeFrozen, meta.CodeNewer:
 		return http.StatusServiceUnavailable
 	case "invalid_digest", "invalid_namespace", "invalid_manifest", "invalid_bundle", "wrong_digest", "invalid_name", "invalid_version", "invalid_request", "not_a_skill",
 		"incomplete_upload", "blob_missing":
@@ -49,7 +49,7 @@ func statuses(code string) int {
 
 // Told reports whether callers are told the message of a failure of the registry itself, one with a status of 500 and more, by its code.
 func Told(code string) bool {
-	return code == "no_space" || code == "unavailable" || code == "corrupt" || code == codeReadOnly || code == meta.CodeFrozen
+	return code == "no_space" || code == "unavailable" || code == "corrupt" || code == codeReadOnly || code == meta.CodeFrozen || code == meta.CodeNewer
 }
 
 // Status is the HTTP status of an error of this package.

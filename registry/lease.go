@@ -63,19 +63,16 @@ func (g *Registry) alone(ctx context.Context, name string, work func(context.Con
 	return err
 }
 
-// replicaLease begins the names of the leases of those that serve.
-const replicaLease = "replica "
-
 // Beat says that this process serves, and returns how many do. It is said again each leaseTime/3.
 func (g *Registry) Beat(ctx context.Context) (replicas int, err error) {
 	err = g.update(ctx, func(tx *meta.Tx) error {
-		if _, err := tx.TakeLease(ctx, replicaLease+g.holder(), g.holder(), leaseTime); err != nil {
+		if _, err := tx.TakeLease(ctx, meta.ReplicaLease+g.holder(), g.holder(), leaseTime); err != nil {
 			return err
 		}
-		if err := tx.ForgetLeases(ctx, replicaLease, time.Hour); err != nil {
+		if err := tx.ForgetLeases(ctx, meta.ReplicaLease, time.Hour); err != nil {
 			return err
 		}
-		serving, err := tx.Leases(ctx, replicaLease)
+		serving, err := tx.Leases(ctx, meta.ReplicaLease)
 		replicas = len(serving)
 		return err
 	})
@@ -84,5 +81,5 @@ func (g *Registry) Beat(ctx context.Context) (replicas int, err error) {
 
 // Leave says that this process does not serve any more.
 func (g *Registry) Leave(ctx context.Context) error {
-	return g.update(ctx, func(tx *meta.Tx) error { return tx.DropLease(ctx, replicaLease+g.holder(), g.holder()) })
+	return g.update(ctx, func(tx *meta.Tx) error { return tx.DropLease(ctx, meta.ReplicaLease+g.holder(), g.holder()) })
 }

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // tables are all tables whose rows are the same in every database, and in every place of blobs.
@@ -20,6 +22,9 @@ func Tables() []string { return slices.Clone(tables) }
 // Copy copies the registry from one database to another, of any dialect: what is there is replaced, but for what is of the place. It returns
 // the number of rows, and tells copied of those until then, unless that is nil.
 func Copy(ctx context.Context, to, from *Tx, copied func(rows int64)) (rows int64, err error) {
+	if err := sameSchema(ctx, to, from); err != nil {
+		return 0, err
+	}
 	for _, table := range tables {
 		n := int64(0)
 		if _, err := to.exec(ctx, `DELETE FROM `+ofRegistry(table)); err != nil {
@@ -43,6 +48,23 @@ func Copy(ctx context.Context, to, from *Tx, copied func(rows int64)) (rows int6
 		rows += n
 	}
 	return rows, to.d.Err(to.d.Copied(ctx, to.q))
+}
+
+// sameSchema refuses to copy between schemas: what one has and the other has not would be lost.
+func sameSchema(ctx context.Context, to, from *Tx) error {
+	a, err := from.Schema(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := to.Schema(ctx)
+	switch {
+	case err != nil || a.Version == b.Version:
+		return err
+	case a.Version > b.Version:
+		return diag.New(diag.Refused, CodeNewer, "the data has schema %d, and this skl makes databases of schema %d", a.Version, b.Version).Hint("use the skl that wrote it")
+	}
+	return diag.New(diag.Refused, "older_database", "the data has schema %d, and that at the new place is %d", a.Version, b.Version).
+		Hint("run skl registry migrate --schema once no process of an earlier version serves it")
 }
 
 // Vacant reports whether the database holds no registry.

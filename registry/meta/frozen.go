@@ -1,9 +1,9 @@
 package meta
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -84,26 +84,47 @@ func (tx *Tx) Thaw(ctx context.Context) error {
 	return err
 }
 
-// FrozenQuery reads what [FrozenError] takes, where a statement is sent as text.
-const FrozenQuery = `SELECT convert_from(value, 'UTF8') FROM settings WHERE key = '` + settingFrozen + `'`
+// fenceQuery reads the settings that an update heeds.
+const fenceQuery = `FROM settings WHERE key IN ('` + settingFrozen + `', '` + settingCompatible + `') ORDER BY key`
 
-// FrozenError is the error of every update, by what the setting says.
-func FrozenError(text []byte) error {
-	f, err := parseFreeze(text)
-	if err != nil {
-		return err
+// FenceQuery reads what [Fence] takes, where a statement is sent as text: a column of texts.
+const FenceQuery = `SELECT key || ' ' || convert_from(value, 'UTF8') ` + fenceQuery
+
+// Fence is the error of every update, by what [FenceQuery] found; nil if there is none.
+func Fence(found [][]byte) error {
+	for _, setting := range found {
+		key, value, _ := bytes.Cut(setting, []byte(" "))
+		if err := fence(string(key), value); err != nil {
+			return err
+		}
 	}
-	return f.err()
+	return nil
 }
 
-// MayUpdate is the error of every update of the database behind q, in its transaction; nil if it is not frozen.
+func fence(key string, value []byte) error {
+	if key == settingFrozen {
+		f, err := parseFreeze(value)
+		if err != nil {
+			return err
+		}
+		return f.err()
+	}
+	from, err := parseNumber(key, value)
+	if known := Version(); err == nil && from > known {
+		err = newer(from, known)
+	}
+	return err
+}
+
+// MayUpdate is the error of every update of the database behind q, in its transaction: it is frozen, or this program is too old for it
+// by now. Else it is nil.
 func MayUpdate(ctx context.Context, q Querier, d Dialect) error {
-	text, err := NewTx(q, d).Setting(ctx, settingFrozen)
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return FrozenError(text)
+	return NewTx(q, d).each(ctx, func(r row) error {
+		var key string
+		var value []byte
+		if err := r.Scan(&key, &value); err != nil {
+			return err
+		}
+		return fence(key, value)
+	}, `SELECT key, value `+fenceQuery)
 }

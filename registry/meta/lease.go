@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// ReplicaLease begins the names of the leases of those that serve. Their holders are names, a space, and a text that no other has.
+const ReplicaLease = "replica "
+
 // Now is the time of the database, which all processes share.
 func (tx *Tx) Now(ctx context.Context) (time.Time, error) {
 	return one(ctx, tx, func(r row) (t time.Time, err error) {
@@ -17,9 +20,9 @@ func (tx *Tx) Now(ctx context.Context) (time.Time, error) {
 // ErrExists if somebody else has it.
 func (tx *Tx) TakeLease(ctx context.Context, name, holder string, lasts time.Duration) (epoch int64, err error) {
 	now := tx.d.Now()
-	if err := tx.insert(ctx, `INSERT INTO leases (name, holder, epoch, until) VALUES ($1, $2, 1, `+now+` + $3) ON CONFLICT (name) DO UPDATE
-		SET holder = excluded.holder, until = excluded.until, epoch = leases.epoch + CASE WHEN leases.holder = excluded.holder THEN 0 ELSE 1 END
-		WHERE leases.holder = excluded.holder OR leases.until < `+now, name, holder, lasts.Microseconds()); err != nil {
+	if err := tx.insert(ctx, `INSERT INTO leases (name, holder, epoch, until, version) VALUES ($1, $2, 1, `+now+` + $3, $4) ON CONFLICT (name) DO UPDATE
+		SET holder = excluded.holder, until = excluded.until, version = excluded.version, epoch = leases.epoch + CASE WHEN leases.holder = excluded.holder THEN 0 ELSE 1 END
+		WHERE leases.holder = excluded.holder OR leases.until < `+now, name, holder, lasts.Microseconds(), Version()); err != nil {
 		return 0, err
 	}
 	return one(ctx, tx, column[int64], `SELECT epoch FROM leases WHERE name = $1`, name)

@@ -1,77 +1,19 @@
 package meta
 
-import (
-	"context"
-	"errors"
-	"strconv"
-	"strings"
-
-	"github.com/skl-project/skl/spec/diag"
-)
-
-// Version is the version of the schema that this program writes.
-func Version() int { return len(migrations()) }
-
-// Migrate brings the database behind q to the newest schema, in q's transaction. If there is an older one it tells upgrading before, as that may
-// take minutes, and an error of it is the end. It refuses a database that a newer program made, with code newer_database.
-func Migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int) error) error {
-	return migrate(ctx, q, d, upgrading, migrations())
+// A step leads from one version of the schema to the next. One that was released is never changed again.
+//
+// Programs of one version after the other serve one database together, so that replicas are replaced one by one. A version that wants
+// something else adds it, in a step that the version before it goes on with. It removes what nobody needs any more in a late step of a
+// version after that.
+type step struct {
+	sql  string
+	from int  // version of the oldest program that goes on with the schema; 0 if only those do that know the step
+	late bool // it only removes what no program that knows it uses, so those work without it too
 }
 
-func migrate(ctx context.Context, q Querier, d Dialect, upgrading func(have, want int) error, steps []string) error {
-	want := len(steps)
-	tx := NewTx(q, d)
-	if _, err := tx.exec(ctx, `CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value `+d.SQL("{blob}")+` NOT NULL)`); err != nil {
-		return err
-	}
-	have := 0
-	text, err := tx.Setting(ctx, settingSchema)
-	switch {
-	case errors.Is(err, ErrNotFound): // an empty database
-	case err != nil:
-		return err
-	default:
-		if have, err = strconv.Atoi(string(text)); err != nil || have < 1 {
-			return diag.New(diag.Failed, "corrupt", "the database's schema version %q is not a number", text)
-		}
-	}
-	if have > want {
-		return diag.New(diag.Refused, "newer_database", "the database has schema %d, and this skl knows schemas up to %d", have, want).
-			Hint("is there a newer skl that wrote it?")
-	}
-	if have == want {
-		return nil
-	}
-	if have > 0 && upgrading != nil {
-		if err := upgrading(have, want); err != nil {
-			return err
-		}
-	}
-	for v := have + 1; v <= want; v++ {
-		for statement := range strings.SplitSeq(steps[v-1], ";\n") {
-			if strings.TrimSpace(statement) == "" {
-				continue
-			}
-			if _, err := tx.exec(ctx, d.SQL(statement)); err != nil {
-				return err
-			}
-		}
-		for _, statement := range d.Schema(v) {
-			if _, err := tx.exec(ctx, d.SQL(statement)); err != nil {
-				return err
-			}
-		}
-		if err := d.Upgrade(ctx, tx.q, v); err != nil {
-			return d.Err(err)
-		}
-	}
-	return tx.PutSetting(ctx, settingSchema, []byte(strconv.Itoa(want)))
-}
-
-// migrations returns the statements that lead from each version of the schema to the next. One that
-// was released is never changed again.
-func migrations() []string {
-	return []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8, schema9}
+func steps() []step {
+	return append([]step{{sql: schema1}, {sql: schema2}, {sql: schema3}, {sql: schema4}, {sql: schema5}, {sql: schema6}, {sql: schema7}, {sql: schema8}, {sql: schema9},
+		{sql: schema10, from: 9}}, next...)
 }
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
@@ -226,3 +168,8 @@ CREATE TABLE leases (
 
 // Only searches changed.
 const schema8, schema9 = ``, ``
+
+// Which version of a program holds a lease; those before this one do not say it.
+const schema10 = `
+ALTER TABLE leases ADD COLUMN version BIGINT NOT NULL DEFAULT 9
+`

@@ -7,18 +7,20 @@ import (
 
 // Settings that are of the place where a registry has its data, and not of the registry: they stay when it moves.
 const (
-	SettingDirectory = "directory" // name of the data directory that the database belongs to
-	SettingBucket    = "bucket"    // name of the bucket likewise
-	SettingHold      = "hold_blobs"
-	SettingSecret    = "secret " // begins those with keys, where many processes share them
+	SettingDirectory = "directory"  // name of the data directory that the database belongs to
+	SettingBucket    = "bucket"     // name of the bucket likewise
+	SettingHold      = "hold_blobs" // the time until which no blob is removed, by any process
+	SettingSecret    = "secret "    // begins those with keys, where many processes share them
 	settingFrozen    = "frozen"
 	settingSchema    = "schema"
+	// settingCompatible is the version of the oldest program that works with the database.
+	settingCompatible = "compatible_from"
 )
 
 // ofPlace is a condition on settings.
-const ofPlace = `(key IN ('` + SettingDirectory + `', '` + SettingBucket + `', '` + SettingHold + `', '` + settingFrozen + `', '` + settingSchema + `') OR key LIKE '` + SettingSecret + `%')`
+const ofPlace = `(key IN ('` + SettingDirectory + `', '` + SettingBucket + `', '` + SettingHold + `', '` + settingFrozen + `', '` + settingSchema + `', '` + settingCompatible + `') OR key LIKE '` + SettingSecret + `%')`
 
-// Setting returns the value of key. The key "schema" belongs to [Migrate].
+// Setting returns the value of key. The keys "schema" and "compatible_from" belong to [Migrate].
 //
 //go:noinline
 func (tx *Tx) Setting(ctx context.Context, key string) ([]byte, error) {

@@ -66,6 +66,7 @@ func Meta(t *testing.T, open func(t testing.TB, dir string) meta.Store) {
 		{"one release is created once", testCreateOnce},
 		{"updates are one after the other", testSerial},
 		{"a frozen store is read only", testFrozen},
+		{"a store that is too new is read only", testTooNew},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, t.TempDir())) })
 	}
@@ -689,4 +690,20 @@ func testGarbageManifests(t *testing.T, s meta.Store) {
 		return tx.UpdateNamespace(t.Context(), meta.Namespace{Name: "acme", Policy: meta.Policy{AcceptAny: true}})
 	})
 	same(t, untagged(), "acme/a index, acme/a orphan")
+}
+
+// testTooNew has a later version of the program change the database: this one updates nothing any more.
+func testTooNew(t *testing.T, s meta.Store) {
+	was := ask(t, s, func(tx *meta.Tx) (meta.Schema, error) { return tx.Schema(t.Context()) })
+	same(t, [4]int{was.Version, was.Known, was.Next, len(was.Waits)}, [4]int{meta.Version(), meta.Version(), meta.Version(), 0})
+	update(t, s, func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "compatible_from", []byte("9999")) })
+	for range 2 {
+		refused(t, s, diag.Code(meta.CodeNewer), func(tx *meta.Tx) error {
+			t.Error("it begins an update")
+			return nil
+		})
+	}
+	if err := s.View(t.Context(), func(tx *meta.Tx) error { _, err := tx.Schema(t.Context()); return err }); !errors.Is(err, diag.Code(meta.CodeNewer)) {
+		t.Errorf("the schema: %v", err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
@@ -159,12 +160,23 @@ func (s *Server) connect(ctx context.Context, readers int) (*elsewhere, error) {
 
 // upgrading says that the database is upgraded, and refuses that beside its server: an earlier version may still be that, and who
 // wants a backup before the upgrade gets none after it.
-func (s *Server) upgrading(have, want int) error {
-	if s.beside {
-		return diag.New(diag.Refused, "older_database", "the database has schema %d, which the server of this skl brings to %d when it starts; nothing else does", have, want).
-			Hint("for a backup before that, use the skl that wrote it; to upgrade, run skl registry serve")
+func (s *Server) upgrading(have meta.Schema) error {
+	if s.told != nil {
+		return s.told(have)
 	}
-	s.logger.Info("upgrading the database, which takes minutes with many skills", "schema", have, "to", want)
+	if have.Version == 0 {
+		return nil
+	}
+	if s.beside {
+		return diag.New(diag.Refused, "older_database", "the database has schema %d, which the server of this skl brings to %d when it starts", have.Version, have.Next).
+			Hint("for a backup before that, use the skl that wrote it; to upgrade, run skl registry serve, or skl registry migrate --schema")
+	}
+	if have.Next > have.Version {
+		s.logger.Info("upgrading the database, which takes minutes with many skills", "schema", have.Version, "to", have.Next)
+	}
+	if len(have.Waits) > 0 {
+		s.logger.Info("the next schema waits for processes of an earlier version", "schema", have.Next+1, "for", strings.Join(have.Waits, ", "))
+	}
 	return nil
 }
 
@@ -173,7 +185,7 @@ func (s *Server) upgrading(have, want int) error {
 func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewhere, readers int, cache string) error {
 	if e == nil {
 		s.ownMeta = true
-		db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers, Upgrading: s.upgrading, Mover: s.mover})
+		db, err := s.openFile(ctx, readers)
 		if err != nil {
 			return err // and no store that is nil
 		}
@@ -203,6 +215,11 @@ func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewh
 		return err
 	}
 	return s.own(ctx, e, owned)
+}
+
+// openFile opens the directory's own metadata.
+func (s *Server) openFile(ctx context.Context, readers int) (meta.Store, error) {
+	return sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers, Upgrading: s.upgrading, Mover: s.mover})
 }
 
 // blobsElsewhere refuses a database whose blobs are in a directory.

@@ -96,6 +96,11 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 				return
 			}
 		}
+		if p := s.outdated.Load(); p != nil && route != "other" { // what it reads may mean something else by now
+			head.Set("Retry-After", "10")
+			refuse(w, route, *p)
+			return
+		}
 		if p, ok := s.admit(r, v); !ok {
 			refuse(w, route, p)
 			return

@@ -77,7 +77,7 @@ func (c *readiness) checkQuick(ctx context.Context, s *Server) []string {
 
 // notReady is err for everybody: without paths.
 func notReady(err error) string {
-	if e, ok := errors.AsType[*diag.Error](err); ok && (strings.HasPrefix(e.Code, "log_") || e.Code == "clock_skew" || e.Code == meta.CodeFrozen) {
+	if e, ok := errors.AsType[*diag.Error](err); ok && (strings.HasPrefix(e.Code, "log_") || e.Code == "clock_skew" || e.Code == meta.CodeFrozen || e.Code == meta.CodeNewer) {
 		return e.Message
 	}
 	switch {
@@ -119,6 +119,12 @@ func (s *Server) probeBlobs(ctx context.Context) error {
 
 func (s *Server) probeDatabase(ctx context.Context) error {
 	if _, err := s.generation(ctx); err != nil {
+		return err
+	}
+	if err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
+		_, err := tx.Schema(ctx)
+		return err
+	}); err != nil {
 		return err
 	}
 	f, err := s.Registry.Frozen(ctx)

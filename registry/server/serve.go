@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/api"
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -114,12 +116,20 @@ func (s *Server) beat(ctx context.Context) {
 		return
 	}
 	n, err := s.Registry.Beat(ctx)
+	if errors.Is(err, diag.Code(meta.CodeNewer)) {
+		p := api.Problem(err)
+		if s.outdated.Swap(&p) == nil {
+			s.logger.Error("nothing is served any more", "error", err)
+		}
+		return
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			s.logger.Warn("the other replicas do not hear of this one", "error", err)
 		}
 		return
 	}
+	s.outdated.Store(nil)
 	s.metrics.replicas.Store(int64(n))
 	s.access.byAddress.Share(n)
 	s.access.byToken.Share(n)

@@ -45,6 +45,7 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
@@ -57,15 +58,17 @@ type Server struct {
 	AdminToken string
 
 	cfg      Config
-	ownMeta  bool        // the metadata is in a file of the data directory
-	fresh    bool        // the data directory was not there
-	beside   bool        // another process may serve the data
-	mover    bool        // it updates also what is frozen
-	shared   bool        // by many processes: nothing in the data directory has to stay
-	draining atomic.Bool // it is about to end
-	scratch  string      // directory to remove at the end; "" if there is none
-	names    []string    // of the server, besides loopback
-	version  string      // of the program
+	ownMeta  bool                         // the metadata is in a file of the data directory
+	fresh    bool                         // the data directory was not there
+	beside   bool                         // another process may serve the data
+	mover    bool                         // it updates also what is frozen
+	told     func(meta.Schema) error      // of an older schema, instead of the log; nil for that
+	outdated atomic.Pointer[wire.Problem] // this program is too old for the database by now; nil if it is not
+	shared   bool                         // by many processes: nothing in the data directory has to stay
+	draining atomic.Bool                  // it is about to end
+	scratch  string                       // directory to remove at the end; "" if there is none
+	names    []string                     // of the server, besides loopback
+	version  string                       // of the program
 	logger   *slog.Logger
 	handler  http.Handler
 	access   *access

@@ -27,7 +27,11 @@ func (s *store) Backup(ctx context.Context, dst string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	copied, err := sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{Readers: 1})
+	var schema meta.Schema
+	if err := s.View(ctx, func(tx *meta.Tx) (err error) { schema, err = tx.Schema(ctx); return err }); err != nil {
+		return err
+	}
+	copied, err := sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{Readers: 1, Schema: schema.Version})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,9 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+// lockTimeout is PostgreSQL's code of a statement that waited too long for another transaction.
+const lockTimeout = "55P03"
+
 var errEnded = errors.New("the transaction has ended")
 
 // A session is a transaction for the time in which it may be used; then c is nil.
@@ -61,7 +64,7 @@ func (dialect) Err(err error) error {
 		case e.Code == "53100": // disk_full
 			return fmt.Errorf("%w: %w", meta.ErrFull, err)
 		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57"), // connections, resources, shutdown, timeouts
-			e.Code == "55P03", e.Code == "25P03", e.Code == "25006", e.Code == "40001": // lock_timeout, idle, a standby, a snapshot that a standby lost
+			e.Code == lockTimeout, e.Code == "25P03", e.Code == "25006", e.Code == "40001": // lock_timeout, idle, a standby, a snapshot that a standby lost
 			return fmt.Errorf("%w: %w", meta.ErrUnavailable, err)
 		}
 		return err

@@ -41,15 +41,18 @@ const (
 	statementTime = 20 * time.Second // one statement, on the server
 	answerTime    = 25 * time.Second // one statement, here: when the server is out of reach
 	connectTime   = 5 * time.Second
+	schemaTime    = 2 * time.Second // a change of the schema, waiting for what reads a table
 )
+
+// schemaTries is how often a change of the schema waits, with as much time for others in between.
+const schemaTries = 5
 
 // Options of a store. The zero value is right for a server.
 type Options struct {
-	Readers int  // connections for View at one time; 0 means twice the processors, 4 to 16
-	Pooler  bool // the address is that of a pooler, which gives each transaction any connection: nothing is kept in one
-	// Upgrading is told that the schema is an older one, before that becomes the newest, and may refuse it; nil for nobody.
-	Upgrading func(have, want int) error
-	Mover     bool // updates go on while the database is frozen, for the program that moves its data
+	Readers   int                     // connections for View at one time; 0 means twice the processors, 4 to 16
+	Pooler    bool                    // the address is that of a pooler, which gives each transaction any connection: nothing is kept in one
+	Upgrading func(meta.Schema) error // told of an older schema as [meta.Migrate] says; nil for nobody
+	Mover     bool                    // updates go on while the database is frozen, for the program that moves its data
 }
 
 type store struct {
@@ -131,15 +134,30 @@ func plainHost(config *pgx.ConnConfig) string {
 	return ""
 }
 
-func (s *store) migrate(ctx context.Context, upgrading func(have, want int) error) error {
+func (s *store) migrate(ctx context.Context, upgrading func(meta.Schema) error) error {
 	w := &writer{db: s.writers, mover: true} // there may be no settings yet
-	if err := w.Begin(); err != nil {
-		return err
+	for try := 1; ; try++ {
+		if err := w.Begin(); err != nil {
+			return err
+		}
+		// What reads for long, as a backup does, keeps a table from a change, and that keeps all others from it.
+		err := w.run(fmt.Sprintf("SET LOCAL lock_timeout = %d", schemaTime.Milliseconds()))
+		if err == nil {
+			err = meta.Migrate(ctx, &session{c: w.c}, dialect{}, 0, upgrading)
+		}
+		if err == nil {
+			return w.Commit()
+		}
+		err = errors.Join(err, w.Rollback())
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != lockTimeout || try == schemaTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(schemaTime):
+		}
 	}
-	if err := meta.Migrate(ctx, &session{c: w.c}, dialect{}, upgrading); err != nil {
-		return errors.Join(err, w.Rollback())
-	}
-	return w.Commit()
 }
 
 // View implements [meta.Store]. A View within a View takes one more of the readers.

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
@@ -41,6 +43,51 @@ func TestMeta(t *testing.T) {
 		}
 		return openTest(t, string(text))
 	})
+}
+
+// A change of the schema waits for whoever reads a table, for a while each time, and lets others go on in between.
+func TestUpgradeBesideReaders(t *testing.T) {
+	address := postgrestest.URL(t)
+	s := openTest(t, address)
+	undo := func() {
+		t.Helper()
+		for _, statement := range []string{`ALTER TABLE leases DROP COLUMN version`, `UPDATE settings SET value = '9' WHERE key = 'schema'`} {
+			if _, err := s.writers.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	undo()
+	reading, end := make(chan struct{}), make(chan struct{})
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		err := s.View(t.Context(), func(tx *meta.Tx) error {
+			_, err := tx.Leases(t.Context(), "")
+			close(reading)
+			<-end
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-reading
+	time.AfterFunc(schemaTime+schemaTime/2, func() { close(end) })
+	began := time.Now()
+	openTest(t, address)
+	if took := time.Since(began); took < schemaTime {
+		t.Errorf("it waited %s for a reader of %s", took, schemaTime+schemaTime/2)
+	}
+	readers.Wait()
+	if err := s.View(t.Context(), func(tx *meta.Tx) error {
+		now, err := tx.Schema(t.Context())
+		if now.Version != meta.Version() {
+			t.Errorf("schema %+v", now)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func BenchmarkMeta(b *testing.B) {

@@ -42,9 +42,9 @@ func (w *writer) Begin() (err error) {
 	if w.mover {
 		_, err = w.ask(statements)
 	} else {
-		var frozen [][]byte
-		if frozen, err = w.ask(statements + ";" + meta.FrozenQuery); len(frozen) > 0 {
-			err = meta.FrozenError(frozen[0])
+		var found [][]byte
+		if found, err = w.ask(statements + ";" + meta.FenceQuery); err == nil {
+			err = meta.Fence(found)
 		}
 	}
 	if err != nil {

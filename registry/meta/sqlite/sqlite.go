@@ -39,11 +39,11 @@ import (
 
 // Options of a store. The zero value is right for a server.
 type Options struct {
-	Readers  int   // connections for View at one time; 0 means twice the processors, 2 to 8
-	MaxBytes int64 // how large the file may become; beyond it updates are meta.ErrFull. 0 means no limit
-	// Upgrading is told that the schema is an older one, before that becomes the newest, and may refuse it; nil for nobody.
-	Upgrading func(have, want int) error
-	Mover     bool // updates go on while the database is frozen, for the program that moves its data
+	Readers   int                     // connections for View at one time; 0 means twice the processors, 2 to 8
+	MaxBytes  int64                   // how large the file may become; beyond it updates are meta.ErrFull. 0 means no limit
+	Upgrading func(meta.Schema) error // told of an older schema as [meta.Migrate] says; nil for nobody
+	Schema    int                     // version of that of a new file; 0 is the newest
+	Mover     bool                    // updates go on while the database is frozen, for the program that moves its data
 }
 
 type store struct {
@@ -148,7 +148,7 @@ func (s *store) migrate(ctx context.Context) error {
 		return err
 	}
 	// Statements of the schema are used once; they are not kept.
-	if err := meta.Migrate(ctx, s.writer.sql, dialect{}, s.options.Upgrading); err != nil {
+	if err := meta.Migrate(ctx, s.writer.sql, dialect{}, s.options.Schema, s.options.Upgrading); err != nil {
 		return errors.Join(err, s.writer.run(context.WithoutCancel(ctx), "ROLLBACK"))
 	}
 	return s.writer.run(ctx, "COMMIT")

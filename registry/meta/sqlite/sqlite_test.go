@@ -209,10 +209,13 @@ func TestDamage(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "meta.db")
 	s := openTest(t, path, Options{})
-	if err := s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "schema", []byte("9999")) }); err != nil {
+	put := func(s meta.Store, key string) error {
+		return errors.Join(s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), key, []byte("9999")) }), s.Close())
+	}
+	if err := put(s, "schema"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
+	if err := put(openTest(t, path, Options{}), "compatible_from"); err != nil { // one that this version works with opens
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, diag.Code("newer_database")) {
@@ -231,8 +234,8 @@ func TestUpgrade(t *testing.T) {
 	}
 	var upgraded [][2]int
 	find := func() (all []meta.Matches) {
-		s, err := Open(t.Context(), path, Options{Upgrading: func(have, want int) error {
-			upgraded = append(upgraded, [2]int{have, want})
+		s, err := Open(t.Context(), path, Options{Upgrading: func(s meta.Schema) error {
+			upgraded = append(upgraded, [2]int{s.Version, s.Next})
 			return nil
 		}})
 		if err != nil {
@@ -262,6 +265,8 @@ func TestUpgrade(t *testing.T) {
 		`CREATE TABLE search_changes (slot BIGINT PRIMARY KEY, change BIGINT NOT NULL, mark BIGINT NOT NULL, skill BIGINT NOT NULL)`,
 		`CREATE VIRTUAL TABLE search USING fts5 (name, keywords, namespace, description, body, content = '', contentless_delete = 1)`,
 		`CREATE VIRTUAL TABLE search_name USING fts5 (name, keywords, content = '', contentless_delete = 1)`,
+		`ALTER TABLE leases DROP COLUMN version`,
+		`DELETE FROM settings WHERE key = 'compatible_from'`,
 		`UPDATE settings SET value = '8' WHERE key = 'schema'`,
 	} {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {

@@ -351,6 +351,7 @@ var All = [][2]string{
 	{"offline", "the network is needed, and skl works offline"},
 	{"older", "the package that is here is older than the one that a skill was made of"},
 	{"older_database", "the data of a registry was written by an earlier version of skl, and not served since"},
+	{"older_replicas", "processes of an earlier skl serve a registry whose database cannot be upgraded under them"},
 	{"on_hold", "skl.toml holds the skill at the release that is here"},
 	{"one_copy", "there is nothing to compare a copy with"},
 	{"open_not_local", "an open registry would listen where other machines reach it"},
