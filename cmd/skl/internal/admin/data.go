@@ -197,9 +197,10 @@ type Migrated struct {
 	Rows     int64  `json:"rows"`
 	Releases int    `json:"releases"`
 	Entries  int64  `json:"log_entries"`
-	Frozen   int64  `json:"frozen_ms"` // how long nobody could change anything
-	Database bool   `json:"database"`  // it has its metadata in PostgreSQL
-	Bucket   bool   `json:"bucket"`    // it has its blobs in S3
+	Frozen   int64  `json:"frozen_ms"`        // how long nobody could change anything
+	Database bool   `json:"database"`         // it has its metadata in PostgreSQL
+	Bucket   bool   `json:"bucket"`           // it has its blobs in S3
+	Schema   *Raise `json:"schema,omitempty"` // if that was asked for, and nothing was moved
 	Config   string `json:"-"`
 	Begun    bool   `json:"-"` // also after an error: there is something at the new place
 }
@@ -244,6 +245,29 @@ func (a *Admin) Migrate(ctx context.Context, r MigrateRequest) (Migrated, error)
 	out.Releases, out.Entries, out.Frozen = m.Found.Releases, m.Found.Entries, m.Frozen.Milliseconds()
 	out.Problems = append(append(out.Problems, m.Problems...), m.Found.Problems...)
 	out.OK = len(out.Problems) == 0
+	return out, nil
+}
+
+// A Raise is what became of the schema of a database.
+type Raise struct {
+	Before int      `json:"before"` // 0 of an empty database
+	Now    int      `json:"now"`    // or would be, in a dry run
+	Known  int      `json:"known"`  // the newest that this skl knows
+	Waits  []string `json:"waits"`  // names of processes of an earlier version that serve, and would not go on with the one after Now
+}
+
+// MigrateSchema brings the database of a registry to the newest schema that all processes which serve it go on with.
+func (a *Admin) MigrateSchema(ctx context.Context, r MigrateRequest) (Migrated, error) {
+	cfg, err := a.serveConfig(ServeRequest{Config: r.Config, Data: r.Data, Database: r.Database, Blobs: r.Blobs})
+	if err != nil {
+		return Migrated{}, err
+	}
+	out := Migrated{Copy: Copy{OK: true, Dir: cfg.Data, Problems: []registry.Problem{}}, Config: r.Config, Database: cfg.DB != (server.DB{}), Bucket: cfg.Blobs.URL != ""}
+	before, after, err := server.MigrateSchema(ctx, cfg, r.DryRun)
+	if err != nil {
+		return out, err
+	}
+	out.Schema = &Raise{Before: before.Version, Now: after.Next, Known: after.Known, Waits: append([]string{}, after.Waits...)}
 	return out, nil
 }
 

@@ -43,6 +43,7 @@ func migrateCommand() command {
 			&cli.StringFlag{Name: "config", Usage: "the new registry.toml is `FILE`"},
 			&cli.StringFlag{Name: "db", Usage: "move the metadata to the PostgreSQL database of `URL` (default: meta.db in the new directory)"},
 			&cli.StringFlag{Name: "blobs", Usage: "move the blobs to the bucket of `URL` (default: blobs in the new directory)"},
+			&cli.BoolFlag{Name: "schema", Usage: "move nothing: bring the database to the schema of this skl, as far as all processes that serve it go on with that"},
 			&cli.BoolFlag{Name: "cancel", Usage: "have the registry of --data take changes again, after a move that was interrupted"},
 			dryRunFlag()}}
 }
@@ -151,21 +152,60 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 	})
 }
 
+// alone refuses flags that mean nothing beside another.
+func alone(c *cli.Context, flag, way string, others ...string) error {
+	for _, name := range others {
+		if c.IsSet(name) {
+			return diag.New(diag.Misuse, "usage", "--%s and --%s exclude each other", flag, name).Hint(way)
+		}
+	}
+	return nil
+}
+
+func printRaise(say *report.Text, r admin.Raise, dry bool) {
+	switch {
+	case r.Now <= r.Before && r.Before > r.Known:
+		say.Print("the database has schema %d, which a later skl gave it, and this one works with it", r.Before)
+	case r.Now == r.Before && r.Now == r.Known:
+		say.Print("the database has schema %d already, the newest that this skl knows", r.Now)
+	case r.Now == r.Before:
+		say.Print("the database has schema %d, which this skl works with", r.Now)
+	case dry && r.Before == 0:
+		say.Print("the database is empty, and would get schema %d", r.Now)
+	case dry:
+		say.Print("the database has schema %d, and would get %d", r.Before, r.Now)
+	case r.Before == 0:
+		say.Print("the database was empty, and has schema %d now", r.Now)
+	default:
+		say.Print("the database has schema %d now, after %d", r.Now, r.Before)
+	}
+	if len(r.Waits) > 0 {
+		say.Note("schema %d waits until all that serve the registry are of this version: %s", r.Now+1, diag.Printable(strings.Join(r.Waits, ", ")))
+		say.Hint("skl registry migrate --schema once more when they are")
+	}
+}
+
 func runMigrate(ctx context.Context, w *world, c *cli.Context) error {
 	if _, err := words(c, 0, "registry migrate --data OLD --to NEW"); err != nil {
 		return err
 	}
 	dry := c.Bool("dry-run")
 	if c.Bool("cancel") {
-		for _, name := range []string{"to", "config", "db", "blobs", "dry-run"} {
-			if c.IsSet(name) {
-				return diag.New(diag.Misuse, "usage", "--cancel and --%s exclude each other", name).Hint("skl registry migrate --cancel --data DIR")
-			}
+		if err := alone(c, "cancel", "skl registry migrate --cancel --data DIR", "to", "config", "db", "blobs", "schema", "dry-run"); err != nil {
+			return err
 		}
 		out, err := w.admin().Stay(ctx, c.String("data"))
 		return w.show(out, err, func(say *report.Text) { say.Print("%s takes changes", w.scope.Short(out.Dir)) })
 	}
-	out, err := w.admin().Migrate(ctx, admin.MigrateRequest{Data: c.String("data"), To: c.String("to"), Config: c.String("config"), Database: c.String("db"), Blobs: c.String("blobs"), DryRun: dry})
+	r := admin.MigrateRequest{Data: c.String("data"), To: c.String("to"), Config: c.String("config"), Database: c.String("db"), Blobs: c.String("blobs"), DryRun: dry}
+	if c.Bool("schema") {
+		if err := alone(c, "schema", "skl registry migrate --schema --data DIR", "to"); err != nil {
+			return err
+		}
+		out, err := w.admin().MigrateSchema(ctx, r)
+		return w.show(out, err, func(say *report.Text) { printRaise(say, *out.Schema, dry) })
+	}
+	out, err := w.admin().Migrate(ctx, r)
 	if err != nil && ctx.Err() != nil && out.Begun {
 		from, to := w.scope.Short(out.From), w.scope.Short(out.Dir)
 		return remainder{err, from + " is not moved, and the next try goes on with what is in " + to, "skl registry doctor --data " + from}
