@@ -3,6 +3,7 @@ package faulttest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,6 +42,10 @@ type setup struct {
 	Every time.Duration // of gc; 0 is the server's own
 	Grace time.Duration
 	Fsck  bool // before it serves
+
+	Replica string        // its name
+	Drain   time.Duration // how long it says that it ends; 0 is the server's own
+	Program string        `json:"-"` // what to run; "" is this test
 }
 
 // A greeting is the first line that a child prints.
@@ -54,6 +59,7 @@ type greeting struct {
 func (s setup) config() server.Config {
 	cfg := server.Config{Data: s.Data, Addr: "127.0.0.1:0"}
 	cfg.Access.Open = s.Open
+	cfg.Replica, cfg.Drain = s.Replica, server.Duration(s.Drain)
 	cfg.GC.Every, cfg.GC.Grace = server.Duration(s.Every), server.Duration(s.Grace)
 	return cfg
 }
@@ -101,6 +107,16 @@ type process struct {
 // launch starts a registry. It is killed at the end of the test, if it still runs.
 func launch(t testing.TB, s setup) *process {
 	t.Helper()
+	p, err := tryLaunch(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tryLaunch is launch of one that may refuse to start.
+func tryLaunch(t testing.TB, s setup) (*process, error) {
+	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +125,7 @@ func launch(t testing.TB, s setup) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{data: s.Data, cmd: exec.Command(exe), done: make(chan struct{})}
+	p := &process{data: s.Data, cmd: exec.Command(cmp.Or(s.Program, exe)), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text))
 	var stderr bytes.Buffer
 	p.cmd.Stderr = &stderr
@@ -139,9 +155,9 @@ func launch(t testing.TB, s setup) *process {
 	})
 	if err != nil {
 		p.kill()
-		t.Fatalf("the server did not start: %v: %s", err, &stderr)
+		return nil, fmt.Errorf("the server did not start: %w: %s", err, &stderr)
 	}
-	return p
+	return p, nil
 }
 
 // kill ends the process as a power switch does, and waits until it is gone.

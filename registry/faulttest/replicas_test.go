@@ -133,9 +133,15 @@ type pair struct {
 
 func newPair(t *testing.T, dirs ...string) *pair {
 	t.Helper()
+	return newPairOf(t, setup{Grace: 5 * time.Second, Every: 100 * time.Millisecond}, dirs...)
+}
+
+// newPairOf is newPair of servers with other settings.
+func newPairOf(t *testing.T, s setup, dirs ...string) *pair {
+	t.Helper()
 	p := &pair{log: newLog()}
-	for _, dir := range dirs {
-		s := setup{Data: dir, Grace: 5 * time.Second, Every: 100 * time.Millisecond}
+	for i, dir := range dirs {
+		s.Data, s.Replica, s.Drain = dir, fmt.Sprint("r", i), 500*time.Millisecond
 		p.setups, p.processes = append(p.setups, s), append(p.processes, launch(t, s))
 	}
 	p.admin = newClient(p.processes[1].URL, p.processes[0].Admin+p.processes[1].Admin)
