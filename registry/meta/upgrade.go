@@ -130,7 +130,7 @@ func (tx *Tx) schema(ctx context.Context, steps []step) (s Schema, err error) {
 // newer is the error of a database that only programs from a version on work with.
 func newer(from, known int) error {
 	e := diag.New(diag.Refused, CodeNewer, "the database is for versions of skl that know schema %d, and this one knows schemas up to %d", from, known).
-		Hint("is there a newer skl that wrote it?")
+		Hint("use the newer skl that upgraded it, or one between")
 	e.Retryable = true // another process may be of that version
 	return e
 }

@@ -321,6 +321,10 @@ func onData(t *testing.T, b *bench) {
 		t.Errorf("what was not moved does not stay: %+v, %v", out, err)
 	}
 
+	if out, err := a.MigrateSchema(ctx, admin.MigrateRequest{Data: "moved"}); err != nil || out.Schema == nil || out.Schema.Now != out.Schema.Known || out.Dir != filepath.Join(b.dir, "moved") {
+		t.Errorf("the schema: %+v, %v", out, err)
+	}
+
 	err = filepath.WalkDir(filepath.Join(b.dir, "again", "blobs"), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -263,6 +263,9 @@ func (a *Admin) MigrateSchema(ctx context.Context, r MigrateRequest) (Migrated, 
 		return Migrated{}, err
 	}
 	out := Migrated{Copy: Copy{OK: true, Dir: cfg.Data, Problems: []registry.Problem{}}, Config: r.Config, Database: cfg.DB != (server.DB{}), Bucket: cfg.Blobs.URL != ""}
+	if !server.HasData(cfg.Data) { // the database is all there is
+		out.Dir = ""
+	}
 	before, after, err := server.MigrateSchema(ctx, cfg, r.DryRun)
 	if err != nil {
 		return out, err
