@@ -24,7 +24,7 @@ type GCReport struct {
 	Uploads int   `json:"uploads"` // abandoned
 }
 
-// What one transaction does, so that pushes never wait long for it.
+// Bounds of one transaction, so that pushes never wait long for it.
 const (
 	gcBatch = 200                    // rows, where one statement removes them
 	gcTime  = 200 * time.Millisecond // where each takes statements of its own, and the database may be far away

@@ -169,7 +169,7 @@ CREATE TABLE leases (
 // Only searches changed.
 const schema8, schema9 = ``, ``
 
-// Which version of a program holds a lease; those before this one do not say it.
+// The version of the program that holds a lease. Those before this one do not say it.
 const schema10 = `
 ALTER TABLE leases ADD COLUMN version BIGINT NOT NULL DEFAULT 9
 `

@@ -51,7 +51,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, first int, upgrading fun
 	}
 	if s.Next < s.need && len(s.Waits) > 0 {
 		e := diag.New(diag.Refused, "older_replicas", "the database has schema %d and needs %d, which what serves now does not go on with: %s", s.Version, s.need, diag.Printable(strings.Join(s.Waits, ", "))).
-			Hint("stop those of an earlier skl and try again; what was killed counts for half a minute").
+			Hint("try again when those of an earlier version are stopped; what was killed counts for half a minute").
 			Hint("or replace them by a version between, one by one, and then by this one")
 		e.Retryable = true
 		return e

@@ -140,7 +140,7 @@ func (s *store) migrate(ctx context.Context, upgrading func(meta.Schema) error) 
 		if err := w.Begin(); err != nil {
 			return err
 		}
-		// What reads for long, as a backup does, keeps a table from a change, and that keeps all others from it.
+		// A long read, as that of a backup, keeps a table from a change, and that keeps all others from it.
 		err := w.run(fmt.Sprintf("SET LOCAL lock_timeout = %d", schemaTime.Milliseconds()))
 		if err == nil {
 			err = meta.Migrate(ctx, &session{c: w.c}, dialect{}, 0, upgrading)
