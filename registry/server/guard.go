@@ -96,7 +96,7 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 				return
 			}
 		}
-		if p := s.outdated.Load(); p != nil && route != "other" { // what it reads may mean something else by now
+		if p := s.outdated.Load(); p != nil && !ofOperation(r.URL.Path) { // what it reads may mean something else by now
 			head.Set("Retry-After", "10")
 			refuse(w, route, *p)
 			return
@@ -124,6 +124,11 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 	})
 }
 
+// ofOperation reports whether a path is for who runs the server.
+func ofOperation(path string) bool {
+	return path == "/healthz" || path == "/readyz" || path == "/metrics"
+}
+
 // account writes the access log and the metrics.
 func (s *Server) account(r *http.Request, v *visit, w *watched, body *gate.Body, began time.Time, id string) {
 	if w.status == 0 {
@@ -132,7 +137,7 @@ func (s *Server) account(r *http.Request, v *visit, w *watched, body *gate.Body,
 	took := time.Since(began)
 	s.metrics.request(v.route, r.Method, w.status, took, body.Bytes(), w.n)
 	level := slog.LevelInfo
-	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/metrics" {
+	if ofOperation(r.URL.Path) {
 		level = slog.LevelDebug
 	}
 	s.logger.LogAttrs(context.WithoutCancel(r.Context()), level, "request",

@@ -284,7 +284,7 @@ func (s *Server) Close() error {
 			if s.shared && s.metrics != nil {
 				err = errors.Join(err, g.Leave(ctx))
 			}
-			if errors.Is(err, diag.Code(meta.CodeFrozen)) { // nobody counts here any more
+			if errors.Is(err, diag.Code(meta.CodeFrozen)) || errors.Is(err, diag.Code(meta.CodeNewer)) { // nobody counts here any more
 				err = nil
 			}
 			s.closed = errors.Join(err, g.Meta.Close())

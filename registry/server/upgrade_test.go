@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/spec/diag"
@@ -88,12 +89,13 @@ func TestOutdated(t *testing.T) {
 	set("9999")
 	s.must(503, s.admin, "POST", "/api/v1/namespaces", map[string]any{"name": "late"})
 	s.s.beat(t.Context())
-	for _, path := range []string{page, "/v2/acme/pdf/tags/list", "/log/checkpoint", "/.well-known/agent-skills/index.json"} {
+	for _, path := range []string{page, "/", auth.TokenPath, "/v2/acme/pdf/tags/list", "/log/checkpoint", "/.well-known/agent-skills/index.json"} {
 		if got := s.do(s.admin, "GET", path, nil); got.status != 503 || !strings.Contains(string(got.body), "9999") || got.head.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}
 	s.must(200, "", "GET", "/healthz", nil)
+	s.must(200, "", "GET", "/metrics", nil)
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		if got := s.do("", "GET", "/readyz", nil); got.status == 503 && strings.Contains(string(got.body), "database: the database is for versions of skl that know schema 9999") {
 			break
@@ -104,4 +106,8 @@ func TestOutdated(t *testing.T) {
 	set("9")
 	s.s.beat(t.Context())
 	s.must(200, "", "GET", page, nil)
+	set("9999")
+	if err := s.s.Close(); err != nil { // it has nothing to write any more
+		t.Error(err)
+	}
 }
