@@ -12,8 +12,8 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// statuses maps the codes of this package's errors to HTTP.
-func statuses(code string) int {
+// StatusOf is the HTTP status of errors of this package with a code.
+func StatusOf(code string) int {
 	switch code {
 	case "unauthorized":
 		return http.StatusUnauthorized
@@ -58,7 +58,7 @@ func Status(err error) int {
 		return http.StatusOK
 	}
 	if e, ok := errors.AsType[*diag.Error](err); ok {
-		return statuses(e.Code)
+		return StatusOf(e.Code)
 	}
 	return http.StatusInternalServerError
 }

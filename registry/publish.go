@@ -122,7 +122,7 @@ func (g *Registry) isSkill(m meta.Manifest) error {
 
 // refused gives an error of the formats the code that protocols know.
 func refused(err error) error {
-	if e, ok := errors.AsType[*diag.Error](err); ok && statuses(e.Code) != 500 {
+	if e, ok := errors.AsType[*diag.Error](err); ok && StatusOf(e.Code) != 500 {
 		return err
 	}
 	return diag.New(diag.Misuse, "invalid_bundle", "%w", err)

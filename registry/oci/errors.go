@@ -53,7 +53,9 @@ func codeOf(code string) (oci string, status int) {
 		return "UNSUPPORTED", http.StatusMethodNotAllowed
 	case "rate_limited":
 		return "TOOMANYREQUESTS", 0
-	case "no_space", "unavailable", "log_read_only", "frozen":
+	}
+	switch registry.StatusOf(code) {
+	case http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 		return "UNAVAILABLE", 0
 	}
 	return "UNKNOWN", 0

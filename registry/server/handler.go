@@ -143,6 +143,8 @@ func refuse(w http.ResponseWriter, route string, p wire.Problem) {
 		code = "TOOMANYREQUESTS"
 	case http.StatusForbidden, http.StatusMisdirectedRequest:
 		code = "DENIED"
+	case http.StatusServiceUnavailable:
+		code = "UNAVAILABLE"
 	}
 	text, err := json.Marshal(map[string]any{"errors": []map[string]string{{"code": code, "message": p.Detail}}})
 	if err != nil {

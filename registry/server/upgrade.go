@@ -12,16 +12,14 @@ import (
 var errLooked = errors.New("looked at")
 
 // MigrateSchema brings the database of the registry that cfg names to the newest schema that all who serve it go on with. Dry only looks. It
-// returns the schemas before and after; after a look that is the one before. Replicas over a database and a bucket go on meanwhile; a directory that
+// returns the schemas before and after; after a look that is the one before. Upgrading is told of one that is not empty before it begins, as it
+// may take minutes. Replicas over a database and a bucket go on meanwhile; a directory that
 // another process serves is refused with code data_in_use, as that process might not be of this version.
-func MigrateSchema(ctx context.Context, cfg Config, dry bool, options ...Option) (before, after meta.Schema, err error) {
+func MigrateSchema(ctx context.Context, cfg Config, dry bool, upgrading func(have, to int)) (before, after meta.Schema, err error) {
 	if err := cfg.Check(); err != nil {
 		return before, after, err
 	}
 	s := blank(cfg)
-	for _, o := range options {
-		o(s)
-	}
 	_, next, err := s.locate()
 	if err != nil {
 		return before, after, err
@@ -36,14 +34,14 @@ func MigrateSchema(ctx context.Context, cfg Config, dry bool, options ...Option)
 		}
 		defer s.unlock()
 	}
-	log, told := s.logger, false
+	told := false
 	s.told = func(have meta.Schema) error {
 		before, told = have, true
 		if dry {
 			return errLooked
 		}
 		if have.Next > have.Version && have.Version > 0 {
-			log.Info("upgrading the database, which takes minutes with many skills", "schema", have.Version, "to", have.Next)
+			upgrading(have.Version, have.Next)
 		}
 		return nil
 	}

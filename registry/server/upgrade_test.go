@@ -3,6 +3,7 @@ package server
 import (
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,14 +37,15 @@ func TestMigrateSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var told [][2]int
 	raise := func(dry bool, want, to int) {
 		t.Helper()
-		before, after, err := MigrateSchema(t.Context(), cfg, dry)
+		before, after, err := MigrateSchema(t.Context(), cfg, dry, func(have, to int) { told = append(told, [2]int{have, to}) })
 		if err != nil || before.Version != want || after.Next != to || dry && after.Version != want {
 			t.Errorf("from %+v to %+v, %v", before, after, err)
 		}
 	}
-	_, _, err = MigrateSchema(t.Context(), cfg, false)
+	_, _, err = MigrateSchema(t.Context(), cfg, false, nil)
 	if s.shared {
 		if err != nil {
 			t.Errorf("beside a replica: %v", err)
@@ -61,13 +63,16 @@ func TestMigrateSchema(t *testing.T) {
 	}
 	raise(false, 9, meta.Version())
 	raise(true, meta.Version(), meta.Version())
+	if want := [][2]int{{9, meta.Version()}}; !slices.Equal(told, want) {
+		t.Errorf("told of upgrades %v, want %v", told, want)
+	}
 	if s, err = Open(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := MigrateSchema(t.Context(), Config{Data: t.TempDir()}, true); !errors.Is(err, diag.Code("no_registry_data")) {
+	if _, _, err := MigrateSchema(t.Context(), Config{Data: t.TempDir()}, true, nil); !errors.Is(err, diag.Code("no_registry_data")) {
 		t.Errorf("a directory without a registry: %v", err)
 	}
 }
@@ -88,11 +93,17 @@ func TestOutdated(t *testing.T) {
 	s.must(200, "", "GET", page, nil)
 	set("9999")
 	s.must(503, s.admin, "POST", "/api/v1/namespaces", map[string]any{"name": "late"})
+	if got := s.do(s.admin, "POST", "/v2/acme/pdf/blobs/uploads/", nil); got.status != 503 || !strings.Contains(string(got.body), `"UNAVAILABLE"`) {
+		t.Errorf("an upload: %d %s", got.status, got.body)
+	}
 	s.s.beat(t.Context())
 	for _, path := range []string{page, "/", auth.TokenPath, "/v2/acme/pdf/tags/list", "/log/checkpoint", "/.well-known/agent-skills/index.json"} {
 		if got := s.do(s.admin, "GET", path, nil); got.status != 503 || !strings.Contains(string(got.body), "9999") || got.head.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
+	}
+	if got := s.do(s.admin, "GET", "/v2/acme/pdf/tags/list", nil); !strings.Contains(string(got.body), `"UNAVAILABLE"`) {
+		t.Errorf("in the words of the OCI protocol: %s", got.body)
 	}
 	s.must(200, "", "GET", "/healthz", nil)
 	s.must(200, "", "GET", "/metrics", nil)

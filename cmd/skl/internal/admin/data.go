@@ -266,7 +266,9 @@ func (a *Admin) MigrateSchema(ctx context.Context, r MigrateRequest) (Migrated, 
 	if !server.HasData(cfg.Data) { // the database is all there is
 		out.Dir = ""
 	}
-	before, after, err := server.MigrateSchema(ctx, cfg, r.DryRun)
+	before, after, err := server.MigrateSchema(ctx, cfg, r.DryRun, func(have, to int) {
+		a.Scope.Tell.Note("upgrading the database from schema %d to %d, which takes minutes with many skills", have, to)
+	})
 	if err != nil {
 		return out, err
 	}
