@@ -99,8 +99,12 @@ func (s *store) unopened(err error) error {
 		}
 		why = strings.Join(slices.Compact(lines[min(1, len(lines)-1):]), "; ")
 	}
-	e := diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, why).
-		Hint("does it run, and is it at the address that --db, SKL_DB or [db] names?")
+	e := diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, why)
+	if waited, ok := errors.AsType[*pgconn.PgError](err); ok && waited.Code == lockTimeout {
+		e.Hint("something reads or changes it for long, as a backup does; try again when that has ended")
+	} else {
+		e.Hint("does it run, and is it at the address that --db, SKL_DB or [db] names?")
+	}
 	e.Err, e.Retryable = err, true
 	return e
 }

@@ -136,6 +136,17 @@ func plainHost(config *pgx.ConnConfig) string {
 
 func (s *store) migrate(ctx context.Context, upgrading func(meta.Schema) error) error {
 	w := &writer{db: s.writers, mover: true} // there may be no settings yet
+	tell, told := upgrading, false
+	if upgrading != nil {
+		tell = func(have meta.Schema) error {
+			if told { // by an earlier try, and it was not refused
+				return nil
+			}
+			err := upgrading(have)
+			told = err == nil
+			return err
+		}
+	}
 	for try := 1; ; try++ {
 		if err := w.Begin(); err != nil {
 			return err
@@ -143,7 +154,7 @@ func (s *store) migrate(ctx context.Context, upgrading func(meta.Schema) error) 
 		// A long read, as that of a backup, keeps a table from a change, and that keeps all others from it.
 		err := w.run(fmt.Sprintf("SET LOCAL lock_timeout = %d", schemaTime.Milliseconds()))
 		if err == nil {
-			err = meta.Migrate(ctx, &session{c: w.c}, dialect{}, 0, upgrading)
+			err = meta.Migrate(ctx, &session{c: w.c}, dialect{}, 0, tell)
 		}
 		if err == nil {
 			return w.Commit()

@@ -74,7 +74,17 @@ func TestUpgradeBesideReaders(t *testing.T) {
 	<-reading
 	time.AfterFunc(schemaTime+schemaTime/2, func() { close(end) })
 	began := time.Now()
-	openTest(t, address)
+	told := 0
+	upgraded, err := Open(t.Context(), address, Options{Upgrading: func(meta.Schema) error { told++; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := upgraded.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if told != 1 {
+		t.Errorf("it was told %d times", told)
+	}
 	if took := time.Since(began); took < schemaTime {
 		t.Errorf("it waited %s for a reader of %s", took, schemaTime+schemaTime/2)
 	}
