@@ -36,7 +36,12 @@ func (tx *Tx) DropLease(ctx context.Context, name, holder string) error {
 
 // Leases lists who has leases whose names begin with a prefix, by name.
 func (tx *Tx) Leases(ctx context.Context, prefix string) ([]string, error) {
-	return list(ctx, tx, column[string], `SELECT holder FROM leases WHERE name >= $1 AND name < $2 AND until >= `+tx.d.Now()+` ORDER BY name`, prefix, prefix+"\U0010FFFF")
+	return tx.leases(ctx, prefix, "")
+}
+
+// leases is Leases of those that a further condition holds for, which begins with " AND".
+func (tx *Tx) leases(ctx context.Context, prefix, condition string) ([]string, error) {
+	return list(ctx, tx, column[string], `SELECT holder FROM leases WHERE name >= $1 AND name < $2 AND until >= `+tx.d.Now()+condition+` ORDER BY name`, prefix, prefix+"\U0010FFFF")
 }
 
 // ForgetLeases removes leases whose names begin with a prefix and that ended so long ago.

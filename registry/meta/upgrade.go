@@ -150,8 +150,7 @@ func (tx *Tx) older(ctx context.Context, version, limit int) (names []string, er
 	if version >= leaseVersion {
 		condition = ` AND version < ` + strconv.Itoa(limit)
 	}
-	holders, err := list(ctx, tx, column[string], `SELECT holder FROM leases WHERE name >= $1 AND name < $2 AND until >= `+tx.d.Now()+condition+` ORDER BY name`,
-		ReplicaLease, ReplicaLease+"\U0010FFFF")
+	holders, err := tx.leases(ctx, ReplicaLease, condition)
 	for _, holder := range holders {
 		names = append(names, holder[:max(0, strings.LastIndexByte(holder, ' '))]) // without the text that no other has
 	}

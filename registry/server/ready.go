@@ -121,13 +121,14 @@ func (s *Server) probeDatabase(ctx context.Context) error {
 	if _, err := s.generation(ctx); err != nil {
 		return err
 	}
-	if err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
+	var f meta.Freeze
+	err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
 		_, err := tx.Schema(ctx)
+		if err == nil {
+			f, err = tx.Frozen(ctx)
+		}
 		return err
-	}); err != nil {
-		return err
-	}
-	f, err := s.Registry.Frozen(ctx)
+	})
 	switch {
 	case errors.Is(err, meta.ErrNotFound):
 		return nil

@@ -40,9 +40,9 @@ func migrateCommand() command {
 		example: "skl registry migrate --data /var/lib/skl-registry --to ./moved",
 		flags: []cli.Flag{dataFlag(),
 			&cli.StringFlag{Name: "to", Usage: "new `DIR` for the data"},
-			&cli.StringFlag{Name: "config", Usage: "the new registry.toml is `FILE`"},
-			&cli.StringFlag{Name: "db", Usage: "move the metadata to the PostgreSQL database of `URL` (default: meta.db in the new directory)"},
-			&cli.StringFlag{Name: "blobs", Usage: "move the blobs to the bucket of `URL` (default: blobs in the new directory)"},
+			&cli.StringFlag{Name: "config", Usage: "the new registry.toml is `FILE`; with --schema, that of the registry"},
+			&cli.StringFlag{Name: "db", Usage: "move the metadata to the PostgreSQL database of `URL` (default: meta.db in the new directory); with --schema, they are there"},
+			&cli.StringFlag{Name: "blobs", Usage: "move the blobs to the bucket of `URL` (default: blobs in the new directory); with --schema, they are there"},
 			&cli.BoolFlag{Name: "schema", Usage: "move nothing: bring the database to the schema of this skl, as far as all processes that serve it go on with that"},
 			&cli.BoolFlag{Name: "cancel", Usage: "have the registry of --data take changes again, after a move that was interrupted"},
 			dryRunFlag()}}
