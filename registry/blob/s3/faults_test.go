@@ -141,6 +141,35 @@ func TestContentIsAnnounced(t *testing.T) {
 	}
 }
 
+// A head that another process is about to store is there, and cannot be read yet.
+func TestHeadIsBeingKept(t *testing.T) {
+	for name, tt := range map[string]struct {
+		there int64 // times that it seems to be there
+		first bool
+	}{"for a moment": {1, true}, "for ever": {1 << 30, false}} {
+		t.Run(name, func(t *testing.T) {
+			p := startProxy(t)
+			s := openAt(t, s3test.At(p.url), s3.Options{Meta: openMeta(t)})
+			var creates atomic.Int64
+			p.do(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPut || creates.Add(1) > tt.there {
+					return false
+				}
+				w.WriteHeader(http.StatusPreconditionFailed)
+				io.WriteString(w, "<Error><Code>PreconditionFailed</Code></Error>")
+				return true
+			}, nil)
+			before, err := s.KeepHead(t.Context(), 7, []byte("head"))
+			if before != nil || tt.first == (err != nil) || err != nil && !errors.Is(err, blob.ErrUnavailable) {
+				t.Errorf("%q, %v", before, err)
+			}
+			if n := creates.Load(); n > 10 {
+				t.Errorf("%d tries", n)
+			}
+		})
+	}
+}
+
 // Whatever the network and the server do: never a wrong byte, what was acknowledged is there, and the number of tries is bounded.
 func TestFaults(t *testing.T) {
 	p := startProxy(t)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -29,12 +30,28 @@ func (s *Store) KeepHead(ctx context.Context, size int64, text []byte) (before [
 	if len(text) > MaxHead {
 		return nil, blob.ErrTooLarge
 	}
-	err = s.bucket.create(ctx, headKey(size), text)
-	if errors.Is(err, errExists) {
-		return s.Head(ctx, size)
+	for try := 1; ; try++ {
+		err := s.bucket.create(ctx, headKey(size), text)
+		if !errors.Is(err, errExists) {
+			return nil, err
+		}
+		before, err := s.Head(ctx, size)
+		switch {
+		case !errors.Is(err, blob.ErrNotFound):
+			return before, err
+		case try == tries: // somebody is about to store it
+			return nil, fmt.Errorf("%w: %s is there and cannot be read", blob.ErrUnavailable, headKey(size))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Duration(try) * beingStored):
+		}
 	}
-	return nil, err
 }
+
+// beingStored is how long an object that somebody else stores may be there and not be readable.
+const beingStored = 50 * time.Millisecond
 
 // Head is what is kept under a size.
 func (s *Store) Head(ctx context.Context, size int64) ([]byte, error) {
@@ -69,7 +86,7 @@ func (b *bucket) create(ctx context.Context, key string, content []byte) error {
 	err := b.send(ctx, key, bytes.NewReader(content), int64(len(content)), sha256.Sum256(content), o)
 	if e, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		switch e.Code {
-		case "PreconditionFailed":
+		case "PreconditionFailed", "ConditionalRequestConflict": // the second is for two at once
 			return errExists
 		case "NotImplemented":
 			return b.putSmall(ctx, key, content)
