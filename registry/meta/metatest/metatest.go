@@ -1,5 +1,5 @@
-// Package metatest opens metadata for tests of what is above it: in SQLite, or with SKL_TEST_STORE=postgres in PostgreSQL, and with
-// SKL_TEST_STORE=s3 in PostgreSQL with the blobs of servers in S3.
+// Package metatest opens metadata for tests of what is above it: in SQLite, or with SKL_TEST_STORE=postgres in PostgreSQL, with
+// SKL_TEST_STORE=pooler in PostgreSQL behind PgBouncer, and with SKL_TEST_STORE=s3 in PostgreSQL with the blobs of servers in S3.
 package metatest
 
 import (
@@ -28,6 +28,7 @@ func S3() bool { return os.Getenv("SKL_TEST_STORE") == "s3" }
 // A location is database.json of a registry.
 type location struct {
 	URL       string `json:"url"`
+	Pooler    bool   `json:"pooler,omitempty"`
 	Directory string `json:"directory"`
 	Blobs     string `json:"blobs,omitempty"`
 }
@@ -46,7 +47,7 @@ func Prepare(t testing.TB, dir string) {
 	if _, err := os.Stat(filepath.Join(dir, "database.json")); !Postgres() || err == nil {
 		return
 	}
-	at := location{URL: postgrestest.URL(t), Directory: "test"}
+	at := empty(t)
 	if S3() {
 		at.Blobs = s3test.Address(t)
 	}
@@ -59,6 +60,18 @@ func Prepare(t testing.TB, dir string) {
 	}
 }
 
+// empty is the location of an empty database.
+func empty(t testing.TB) location {
+	t.Helper()
+	at := location{Directory: "test"}
+	if at.Pooler = os.Getenv("SKL_TEST_STORE") == "pooler"; at.Pooler {
+		at.URL = postgrestest.PooledURL(t)
+	} else {
+		at.URL = postgrestest.URL(t)
+	}
+	return at
+}
+
 // Open opens the metadata of a directory as a server does. The caller closes it.
 func Open(ctx context.Context, dir string) (meta.Store, error) {
 	switch at, err := locate(dir); {
@@ -67,7 +80,7 @@ func Open(ctx context.Context, dir string) (meta.Store, error) {
 	case at.URL == "":
 		return sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{})
 	default:
-		return postgres.Open(ctx, at.URL, postgres.Options{})
+		return postgres.Open(ctx, at.URL, postgres.Options{Pooler: at.Pooler})
 	}
 }
 
@@ -78,7 +91,7 @@ func SQL(t testing.TB, dir string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	driver, name := "pgx", at.URL
+	driver, name := "pgx", at.URL+"&default_query_exec_mode=exec" // behind a pooler nothing is prepared
 	if at.URL == "" {
 		driver, name = "sqlite", filepath.Join(dir, "meta.db")
 	}
@@ -122,7 +135,19 @@ func OnlyFiles(t testing.TB) {
 // and its blobs in S3. Without these the test is skipped.
 func Shared(t testing.TB) (another func() string) {
 	t.Helper()
-	text, err := json.Marshal(location{URL: postgrestest.URL(t), Directory: "test", Blobs: s3test.Address(t)})
+	return shared(t, empty(t))
+}
+
+// SharedAt is Shared of a database at an address.
+func SharedAt(t testing.TB, address string) (another func() string) {
+	t.Helper()
+	return shared(t, location{URL: address, Directory: "test"})
+}
+
+func shared(t testing.TB, at location) (another func() string) {
+	t.Helper()
+	at.Blobs = s3test.Address(t)
+	text, err := json.Marshal(at)
 	if err != nil {
 		t.Fatal(err)
 	}

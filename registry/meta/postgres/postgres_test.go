@@ -18,7 +18,12 @@ import (
 
 func openTest(t testing.TB, address string) *store {
 	t.Helper()
-	s, err := Open(t.Context(), address, Options{})
+	return openWith(t, address, Options{})
+}
+
+func openWith(t testing.TB, address string, o Options) *store {
+	t.Helper()
+	s, err := Open(t.Context(), address, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,17 +36,25 @@ func openTest(t testing.TB, address string) *store {
 }
 
 // TestMeta keeps the address of a store's schema in its directory, where another process finds it.
-func TestMeta(t *testing.T) {
+func TestMeta(t *testing.T) { testMeta(t, postgrestest.URL, Options{}) }
+
+// TestMetaPooled is TestMeta behind a pooler.
+func TestMetaPooled(t *testing.T) {
+	long.Slow(t)
+	testMeta(t, postgrestest.PooledURL, Options{Pooler: true})
+}
+
+func testMeta(t *testing.T, empty func(testing.TB) string, o Options) {
 	registrytest.Meta(t, func(t testing.TB, dir string) meta.Store {
 		file := filepath.Join(dir, "address")
 		text, err := os.ReadFile(file)
 		if err != nil {
-			text = []byte(postgrestest.URL(t))
+			text = []byte(empty(t))
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return openTest(t, string(text))
+		return openWith(t, string(text), o)
 	})
 }
 

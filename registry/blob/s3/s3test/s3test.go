@@ -157,7 +157,8 @@ func serve(program, dir, host string) error {
 		text, _ := os.ReadFile(log.Name())
 		return fmt.Errorf("%s does not start: %w: %s", filepath.Base(program), err, text)
 	}
-	return keep.Until(cmd.Process.Pid, "TERM", dir)
+	_, err = keep.Until(cmd.Process.Pid, "TERM", dir)
+	return err
 }
 
 func makeBucket(endpoint string) error {

@@ -44,6 +44,18 @@ var shared struct {
 func URL(t testing.TB) string {
 	t.Helper()
 	address, drop, err := Schema()
+	usable(t, err)
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+// usable skips a test where PostgreSQL is missing, and fails it for another error.
+func usable(t testing.TB, err error) {
+	t.Helper()
 	if errors.Is(err, errMissing) {
 		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
 			t.Fatalf("%v, and SKL_TEST_REQUIRE=all wants no test skipped", err)
@@ -53,12 +65,6 @@ func URL(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := drop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return address
 }
 
 // Available reports whether URL has a server.
@@ -69,29 +75,34 @@ func Available() bool {
 
 // Schema is URL for what is no test.
 func Schema() (address string, drop func() error, err error) {
+	if err := start(); err != nil {
+		return "", nil, err
+	}
+	schema := "test_" + strings.ToLower(rand.Text()[:12])
+	return shared.url + "&search_path=" + schema, func() error { return run(shared.url, "DROP SCHEMA "+schema+" CASCADE") }, run(shared.url, "CREATE SCHEMA "+schema)
+}
+
+// start starts the shared server, if it does not run yet.
+func start() error {
 	shared.once.Do(func() {
 		if shared.url = os.Getenv(variable); shared.url == "" {
 			shared.url, shared.err = Start("-c", "fsync=off")
 			os.Setenv(variable, shared.url) // for the processes that tests start
 		}
 	})
-	if shared.err != nil {
-		return "", nil, shared.err
-	}
-	schema := "test_" + strings.ToLower(rand.Text()[:12])
-	return shared.url + "&search_path=" + schema, func() error { return run("DROP SCHEMA " + schema + " CASCADE") }, run("CREATE SCHEMA " + schema)
+	return shared.err
 }
 
-// run executes a statement on the shared server.
-func run(statement string) error {
-	db, err := sql.Open("pgx", shared.url)
+// run executes statements on the database at an address.
+func run(address, statements string) error {
+	db, err := sql.Open("pgx", address)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	_, err = db.ExecContext(ctx, statement)
+	_, err = db.ExecContext(ctx, statements)
 	return err
 }
 
@@ -115,19 +126,31 @@ func Start(args ...string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		u := url.URL{Scheme: "postgres", User: url.UserPassword("skl", password), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/postgres", RawQuery: "sslmode=disable"}
-		if err = serve(bin, dir, port, u.String(), args); err == nil {
-			return u.String(), nil
+		address := address(password, port)
+		if _, _, err = serve(bin, dir, port, address, args); err == nil {
+			return address, nil
 		}
 		failed = append(failed, err)
 	}
 	return "", errors.Join(append(failed, os.RemoveAll(dir))...)
 }
 
+// address is that of the database of servers on these ports, with one password.
+func address(password string, ports ...int) string {
+	var hosts []string
+	for _, port := range ports {
+		hosts = append(hosts, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword("skl", password), Host: strings.Join(hosts, ","), Path: "/postgres", RawQuery: "sslmode=disable"}
+	return u.String()
+}
+
 // programs returns the directory with PostgreSQL's programs.
 func programs() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path), nil
+		if path, err = filepath.EvalSymlinks(path); err == nil { // the others are where it is
+			return filepath.Dir(path), nil
+		}
 	}
 	all, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(all) == 0 {
@@ -157,11 +180,11 @@ func prepare(bin, dir, password string) error {
 	return nil
 }
 
-// serve starts the server, which stops when this process ends.
-func serve(bin, dir string, port int, address string, args []string) error {
+// serve starts the server, which stops when this process ends, or when end is called.
+func serve(bin, dir string, port int, address string, args []string) (pid int, end func() error, err error) {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	defer log.Close()
 	cmd := exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port),
@@ -169,16 +192,17 @@ func serve(bin, dir string, port int, address string, args []string) error {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	as(cmd)
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, nil, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	if err := answers(address, ended); err != nil {
 		cmd.Process.Kill()
 		text, _ := os.ReadFile(log.Name())
-		return fmt.Errorf("PostgreSQL does not start: %w: %s", err, text)
+		return 0, nil, fmt.Errorf("PostgreSQL does not start: %w: %s", err, text)
 	}
-	return keep.Until(cmd.Process.Pid, "QUIT", dir)
+	end, err = keep.Until(cmd.Process.Pid, "QUIT", dir)
+	return cmd.Process.Pid, end, err
 }
 
 // answers waits until the server at an address answers.

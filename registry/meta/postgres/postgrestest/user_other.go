@@ -2,8 +2,13 @@
 
 package postgrestest
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 func give(string) error { return nil }
 
 func as(*exec.Cmd) {}
+
+func kill(int, func() ([]int, error)) error { return errors.ErrUnsupported }

@@ -3,6 +3,7 @@
 package postgrestest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -25,4 +26,16 @@ func as(cmd *exec.Cmd) {
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
+}
+
+// kill ends a process at once, and the others that children tells, between which there are no new ones.
+func kill(pid int, children func() ([]int, error)) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pids, err := children()
+	for _, child := range pids {
+		err = errors.Join(err, syscall.Kill(child, syscall.SIGKILL))
+	}
+	return errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
 }
