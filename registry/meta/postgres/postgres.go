@@ -61,7 +61,7 @@ type store struct {
 	writers *sql.DB // one connection
 	updates *batch.Writer
 	closing chan struct{} // closed by Close
-	// connections counts those that updates went through, one after the other.
+	// connections counts those that updates went through, one after the other, and the servers behind those to a pooler.
 	connections atomic.Int64
 	once        sync.Once
 	cache       search.Cache
@@ -100,7 +100,7 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 	if err := s.migrate(ctx, o.Upgrading); err != nil {
 		return nil, errors.Join(s.unopened(err), s.disconnect())
 	}
-	s.updates = batch.New(&writer{db: s.writers, mover: o.Mover}, maxDelay)
+	s.updates = batch.New(&writer{db: s.writers, mover: o.Mover, pooler: o.Pooler, turned: func() { s.connections.Add(1) }}, maxDelay)
 	return s, nil
 }
 
@@ -211,7 +211,8 @@ func (s *store) Close() error {
 	return s.closed
 }
 
-// Connections counts the connections that updates went through, one after the other. Behind a new one may be another server, with less.
+// Connections counts the connections that updates went through, one after the other, and the servers that a pooler had behind them. Behind a new one
+// may be another server, with less.
 func (s *store) Connections() int64 { return s.connections.Load() }
 
 func (s *store) disconnect() error { return errors.Join(s.readers.Close(), s.writers.Close()) }

@@ -23,10 +23,16 @@ func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
 
 // A writer is the connection that writes. It implements [batch.Database].
 type writer struct {
-	db    *sql.DB
-	mover bool      // it updates also what is frozen
-	c     *sql.Conn // nil outside of a transaction
+	db     *sql.DB
+	mover  bool // it updates also what is frozen
+	pooler bool
+	turned func()    // is called when the server behind a pooler is another one
+	c      *sql.Conn // nil outside of a transaction
+	line   string    // that the server behind a pooler had last: see lineQuery
 }
+
+// lineQuery reads the history that a server writes on. It gets another one when a standby takes its place, or when it is restored to an earlier time.
+const lineQuery = `SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)`
 
 // Begin begins a transaction, which waits for those of other replicas. READ COMMITTED is right under the lock, and only that: a
 // transaction with one snapshot would have taken it before it waited.
@@ -39,12 +45,21 @@ func (w *writer) Begin() (err error) {
 	statements := fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 		SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = %d;
 		SELECT pg_advisory_xact_lock(hashtextextended('skl ' || current_schema(), 0))`, idleTime.Milliseconds(), lockTime.Milliseconds(), statementTime.Milliseconds())
-	if w.mover {
-		_, err = w.ask(statements)
-	} else {
-		var found [][]byte
-		if found, err = w.ask(statements + ";" + meta.FenceQuery); err == nil {
-			err = meta.Fence(found)
+	if w.pooler {
+		statements += ";" + lineQuery
+	}
+	if !w.mover {
+		statements += ";" + meta.FenceQuery
+	}
+	var found [][][]byte
+	if found, err = w.ask(statements); err == nil && !w.mover {
+		err = meta.Fence(found[len(found)-1])
+		found = found[:len(found)-1]
+	}
+	if err == nil && w.pooler {
+		if line := string(found[len(found)-1][0]); line != w.line {
+			w.line = line
+			w.turned()
 		}
 	}
 	if err != nil {
@@ -95,16 +110,20 @@ func (w *writer) run(statements string) error {
 	return err
 }
 
-// ask is run, and returns the first column of the last result.
-func (w *writer) ask(statements string) (column [][]byte, err error) {
+// ask is run, and returns the first column of each result.
+func (w *writer) ask(statements string) (columns [][][]byte, err error) {
 	err = w.c.Raw(func(c any) error {
 		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 		defer cancel()
 		conn := c.(*stdlib.Conn).Conn().PgConn()
 		results, err := conn.Exec(ctx, statements).ReadAll()
 		if err == nil {
-			for _, row := range results[len(results)-1].Rows {
-				column = append(column, row[0])
+			for _, result := range results {
+				var column [][]byte
+				for _, row := range result.Rows {
+					column = append(column, row[0])
+				}
+				columns = append(columns, column)
 			}
 		}
 		if conn.IsClosed() {
@@ -112,5 +131,5 @@ func (w *writer) ask(statements string) (column [][]byte, err error) {
 		}
 		return err
 	})
-	return column, err
+	return columns, err
 }
