@@ -89,6 +89,9 @@ func checkEntry(ctx context.Context, tx *meta.Tx, index int64, text []byte, repo
 		report.add("lost_release", rec.Name+"@"+rec.Version, "entry %d of the log says that it was published, and it is not there", index)
 	case err != nil:
 		return err
+	case r.LogIndex < 0 && !r.State.Served() && r.Manifest == rec.Manifest:
+		report.add("lost_release", rec.Name+"@"+rec.Version, "entry %d of the log says that it was published, and it is %s", index, r.State)
+	case r.LogIndex > index && r.Manifest == rec.Manifest: // lost, and published again: checkRelease looks at the later entry
 	case r.LogIndex != index || r.Manifest != rec.Manifest:
 		report.add("unlogged", rec.Name+"@"+rec.Version, "entry %d of the log is of another publication than its own, %d", index, r.LogIndex)
 	}

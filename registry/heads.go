@@ -20,7 +20,7 @@ import (
 // saw: it is restored to an earlier time, or another server takes over that had not heard of the last commits. So where many processes
 // share a database, each head is kept apart from it, with the records that led there, before anybody is told of it. What is kept is
 // compared with the database when a process starts, when it has a new connection to write with, and now and then. Records that the
-// database lacks are appended again. If it has others in their place nothing is appended until somebody decides: what is kept says what
+// database lacks are appended again, and what they say counts: see [Registry.goBy]. If it has others in their place nothing is appended until somebody decides: what is kept says what
 // was shown.
 
 // Heads is where heads of the log are kept, by the size of the log. What it returns is not trusted.
@@ -259,8 +259,9 @@ func (g *Registry) appendAgain(ctx context.Context, size int64, shown tlog.Check
 	}
 	fork := diag.New(diag.Refused, "log_fork", "it has %d entries, and %d others were signed", size, shown.Size)
 	var names []string
+	lost, changed := 0, 0
 	err := g.update(ctx, func(tx *meta.Tx) error {
-		names = names[:0]
+		names, lost, changed = names[:0], 0, 0
 		if now, err := tx.LogSize(ctx); err != nil || now != size {
 			if err == nil {
 				err = errStale // another process was faster
@@ -285,6 +286,16 @@ func (g *Registry) appendAgain(ctx context.Context, size int64, shown tlog.Check
 			if _, err := tlog.Append(ctx, logStorage{tx}, rec); err != nil {
 				return err
 			}
+			gone, differs, err := g.goBy(ctx, tx, rec)
+			if err != nil {
+				return err
+			}
+			if gone {
+				lost++
+			}
+			if differs {
+				changed++
+			}
 			names = append(names, fmt.Sprintf("%s %s@%s", rec.Action, rec.Name, rec.Version))
 		}
 		root, err := tlog.Root(ctx, logStorage{tx}, shown.Size)
@@ -296,14 +307,14 @@ func (g *Registry) appendAgain(ctx context.Context, size int64, shown tlog.Check
 		}
 		who := Caller{Remote: "local"}
 		who.Account = System
-		return g.event(ctx, tx, who, "log-append-again", "", map[string]any{"from": size, "to": shown.Size})
+		return g.event(ctx, tx, who, "log-append-again", "", map[string]any{"from": size, "to": shown.Size, "lost": lost, "changed": changed})
 	})
 	if errors.Is(err, errStale) {
 		return g.continues(ctx, shown)
 	}
 	if err == nil {
-		g.logger().ErrorContext(ctx, "the database had gone back: entries of the log were appended again, and what they name may be missing",
-			"from", size, "to", shown.Size, "entries", names[:min(len(names), 100)])
+		g.logger().ErrorContext(ctx, "the database had gone back: entries of the log were appended again; releases that are lost have to be published again",
+			"from", size, "to", shown.Size, "lost", lost, "changed", changed, "entries", names[:min(len(names), 100)])
 	}
 	return err
 }

@@ -235,7 +235,7 @@ func TestLogIsAppendedAgain(t *testing.T) {
 		// The release that was lost is published anew, and an event says that something was lost.
 		late[0].release("1.3.0")
 		events, err := late[0].Events(t.Context(), root, meta.AuditQuery{Action: "log-append-again", Limit: 10})
-		if err != nil || len(events) != 1 || events[0].Detail != `{"from":3,"to":6}` {
+		if err != nil || len(events) != 1 || events[0].Detail != `{"changed":1,"from":3,"lost":2,"to":6}` {
 			t.Errorf("%s: %+v, %v", while, events, err)
 		}
 	}

@@ -384,7 +384,9 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p public
 	if err != nil {
 		return meta.Release{}, false, err
 	}
-	r = begun(r, a.ns.Policy, lacks)
+	if r, err = asItWas(ctx, tx, begun(r, a.ns.Policy, lacks)); err != nil {
+		return meta.Release{}, false, err
+	}
 	if err := g.admits(r, c.Report); err != nil {
 		return meta.Release{}, false, err
 	}
