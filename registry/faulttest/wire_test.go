@@ -22,11 +22,11 @@ const (
 // A network is a way to an address that can be interrupted.
 type network struct {
 	listener net.Listener
-	target   string
 	fault    atomic.Int32
 
-	mu    sync.Mutex // guards conns
-	conns map[net.Conn]bool
+	mu     sync.Mutex // guards what follows
+	target string
+	conns  map[net.Conn]bool
 }
 
 func newNetwork(t testing.TB, target string) *network {
@@ -45,6 +45,13 @@ func newNetwork(t testing.TB, target string) *network {
 }
 
 func (n *network) addr() string { return n.listener.Addr().String() }
+
+// to has new connections lead to another address.
+func (n *network) to(target string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.target = target
+}
 
 func (n *network) is() fault { return fault(n.fault.Load()) }
 
@@ -71,7 +78,10 @@ func (n *network) serve() {
 			in.Close()
 			continue
 		}
-		out, err := net.Dial("tcp", n.target)
+		n.mu.Lock()
+		target := n.target
+		n.mu.Unlock()
+		out, err := net.Dial("tcp", target)
 		if err != nil {
 			in.Close()
 			continue
