@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
@@ -33,7 +34,7 @@ func TestReplicasFailover(t *testing.T) {
 		primary := postgrestest.NewServer(t)
 		standby := primary.Standby(t)
 		primary.Together(t)
-		another := metatest.SharedAt(t, postgrestest.Address(primary, standby))
+		another := metatest.SharedAt(t, postgrestest.Address(primary, standby), s3test.Address(t))
 		p := newPair(t, another(), another())
 		p.publish(t, true, func() { primary.Kill(t) })
 		back := p.failOver(t, standby)
@@ -54,7 +55,7 @@ func TestReplicasFailBack(t *testing.T) {
 	long.Slow(t)
 	primary := postgrestest.NewServer(t)
 	standby := primary.Standby(t)
-	another := metatest.SharedAt(t, postgrestest.Address(primary, standby))
+	another := metatest.SharedAt(t, postgrestest.Address(primary, standby), s3test.Address(t))
 	p := newPair(t, another(), another())
 	p.publish(t, false, func() {})
 	p.look(t, 0)

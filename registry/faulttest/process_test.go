@@ -41,7 +41,8 @@ type setup struct {
 	Open  bool          // anybody may do anything
 	Every time.Duration // of gc; 0 is the server's own
 	Grace time.Duration
-	Fsck  bool // before it serves
+	Fsck  bool  // before it serves
+	Cache int64 // MiB of blobs that are elsewhere; 0 is the server's own
 
 	Replica string        // its name
 	Drain   time.Duration // how long it says that it ends; 0 is the server's own
@@ -59,6 +60,7 @@ type greeting struct {
 func (s setup) config() server.Config {
 	cfg := server.Config{Data: s.Data, Addr: "127.0.0.1:0"}
 	cfg.Access.Open = s.Open
+	cfg.Blobs.Cache = s.Cache
 	cfg.Replica, cfg.Drain = s.Replica, server.Duration(s.Drain)
 	cfg.GC.Every, cfg.GC.Grace = server.Duration(s.Every), server.Duration(s.Grace)
 	return cfg

@@ -8,12 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,91 +23,11 @@ import (
 	"github.com/skl-project/skl/registry/blob/s3/s3test"
 )
 
-// A proxy stands before the S3 server and does to requests and answers what before and after say.
-type proxy struct {
-	before   atomic.Pointer[func(http.ResponseWriter, *http.Request) (done bool)]
-	after    atomic.Pointer[func(*http.Response)]
-	requests atomic.Int64
-	url      string
-}
-
-func startProxy(t testing.TB) *proxy {
-	t.Helper()
-	s3test.Address(t) // or skip
-	endpoint, err := s3test.Endpoint()
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{}
-	reverse := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = r.In.Host // it is signed
-		},
-		ModifyResponse: func(r *http.Response) error {
-			if after := p.after.Load(); after != nil {
-				(*after)(r)
-			}
-			return nil
-		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) },
-	}
-	reverse.ErrorLog = log.New(io.Discard, "", 0)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.requests.Add(1)
-		if before := p.before.Load(); before != nil && (*before)(w, r) {
-			return
-		}
-		reverse.ServeHTTP(w, r)
-	}))
-	server.Config.ErrorLog = reverse.ErrorLog
-	t.Cleanup(server.Close)
-	p.url = server.URL
-	return p
-}
-
-func (p *proxy) do(before func(http.ResponseWriter, *http.Request) bool, after func(*http.Response)) {
-	p.before.Store(&before)
-	if before == nil {
-		p.before.Store(nil)
-	}
-	p.after.Store(&after)
-	if after == nil {
-		p.after.Store(nil)
-	}
-}
-
-// A body is one that goes wrong.
-type body struct {
-	io.ReadCloser
-	left int  // bytes after which it does
-	flip bool // a bit, instead of an end
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if n <= b.left {
-		b.left -= n
-		return n, err
-	}
-	if b.flip {
-		p[b.left] ^= 1
-		b.flip = false
-		b.left = 1 << 62
-		return n, err
-	}
-	return b.left, io.ErrUnexpectedEOF
-}
-
 // Every request with content says how long it is and is signed with the content's SHA-256, by which the server judges it.
 func TestContentIsAnnounced(t *testing.T) {
-	p := startProxy(t)
+	p := s3test.NewProxy(t)
 	var puts atomic.Int64
-	p.do(func(_ http.ResponseWriter, r *http.Request) bool {
+	p.Do(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut {
 			return false
 		}
@@ -122,7 +38,7 @@ func TestContentIsAnnounced(t *testing.T) {
 		}
 		return false
 	}, nil)
-	s := openAt(t, s3test.At(p.url), s3.Options{Meta: openMeta(t)})
+	s := openAt(t, s3test.At(p.URL), s3.Options{Meta: openMeta(t)})
 	for _, content := range [][]byte{nil, []byte("a"), make([]byte, 9<<20)} {
 		d := blob.Sum(blob.SHA256, content)
 		if err := s.Put(t.Context(), d, int64(len(content)), bytes.NewReader(content)); err != nil {
@@ -148,15 +64,14 @@ func TestHeadIsBeingKept(t *testing.T) {
 		first bool
 	}{"for a moment": {1, true}, "for ever": {1 << 30, false}} {
 		t.Run(name, func(t *testing.T) {
-			p := startProxy(t)
-			s := openAt(t, s3test.At(p.url), s3.Options{Meta: openMeta(t)})
+			p := s3test.NewProxy(t)
+			s := openAt(t, s3test.At(p.URL), s3.Options{Meta: openMeta(t)})
 			var creates atomic.Int64
-			p.do(func(w http.ResponseWriter, r *http.Request) bool {
+			p.Do(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method != http.MethodPut || creates.Add(1) > tt.there {
 					return false
 				}
-				w.WriteHeader(http.StatusPreconditionFailed)
-				io.WriteString(w, "<Error><Code>PreconditionFailed</Code></Error>")
+				s3test.Fail(w, http.StatusPreconditionFailed, "PreconditionFailed")
 				return true
 			}, nil)
 			before, err := s.KeepHead(t.Context(), 7, []byte("head"))
@@ -172,14 +87,10 @@ func TestHeadIsBeingKept(t *testing.T) {
 
 // Whatever the network and the server do: never a wrong byte, what was acknowledged is there, and the number of tries is bounded.
 func TestFaults(t *testing.T) {
-	p := startProxy(t)
+	p := s3test.NewProxy(t)
 	m := openMeta(t)
-	address := s3test.At(p.url)
+	address := s3test.At(p.URL)
 	fresh := func() *s3.Store { return openAt(t, address, s3.Options{Meta: m}) }
-	fail := func(w http.ResponseWriter, status int, code string) {
-		w.WriteHeader(status)
-		io.WriteString(w, "<Error><Code>"+code+"</Code><Message>as the test says</Message></Error>")
-	}
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	chance := func(n int) bool {
@@ -193,7 +104,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"a tenth fails": {before: func(w http.ResponseWriter, r *http.Request) bool {
 			if chance(10) {
-				fail(w, http.StatusServiceUnavailable, "SlowDown")
+				s3test.Fail(w, http.StatusServiceUnavailable, "SlowDown")
 				return true
 			}
 			return false
@@ -207,20 +118,20 @@ func TestFaults(t *testing.T) {
 		}},
 		"bodies are cut": {after: func(r *http.Response) {
 			if r.Request.Method == http.MethodGet && chance(2) {
-				r.Body = &body{ReadCloser: r.Body, left: 700}
+				r.Body = &s3test.Body{ReadCloser: r.Body, Left: 700}
 			}
 		}},
 		"bodies are changed": {after: func(r *http.Response) {
 			if r.Request.Method == http.MethodGet && chance(4) {
-				r.Body = &body{ReadCloser: r.Body, left: 700, flip: true}
+				r.Body = &s3test.Body{ReadCloser: r.Body, Left: 700, Flip: true}
 			}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.do(nil, nil)
+			p.Do(nil, nil)
 			writer, reader := fresh(), fresh()
-			p.do(fault.before, fault.after)
-			began, stored, failed := p.requests.Load(), map[blob.Digest][]byte{}, 0
+			p.Do(fault.before, fault.after)
+			began, stored, failed := p.Requests(), map[blob.Digest][]byte{}, 0
 			for i := range 20 {
 				content := noise(1000 + i*10_000)
 				d := blob.Sum(blob.SHA256, content)
@@ -237,11 +148,11 @@ func TestFaults(t *testing.T) {
 					failed++
 				}
 			}
-			if n := p.requests.Load() - began; n > 20*20 {
+			if n := p.Requests() - began; n > 20*20 {
 				t.Errorf("%d requests for 20 blobs", n)
 			}
-			t.Logf("%d of 20 stored, %d of 20 not read at once, %d requests", len(stored), failed, p.requests.Load()-began)
-			p.do(nil, nil)
+			t.Logf("%d of 20 stored, %d of 20 not read at once, %d requests", len(stored), failed, p.Requests()-began)
+			p.Do(nil, nil)
 			after := fresh()
 			for d, content := range stored {
 				if err := after.Check(t.Context(), d); err != nil { // heals what was taken for damaged
@@ -255,12 +166,12 @@ func TestFaults(t *testing.T) {
 
 // That a store is away is said by the kind of error; what the cache has is served.
 func TestAway(t *testing.T) {
-	p := startProxy(t)
+	p := s3test.NewProxy(t)
 	m := openMeta(t)
-	s := openAt(t, s3test.At(p.url), s3.Options{Meta: m})
+	s := openAt(t, s3test.At(p.URL), s3.Options{Meta: m})
 	content, absent := noise(1000), noise(1000)
 	d := put(t, s, content)
-	p.do(func(w http.ResponseWriter, _ *http.Request) bool { panic(http.ErrAbortHandler) }, nil)
+	p.Do(func(w http.ResponseWriter, _ *http.Request) bool { panic(http.ErrAbortHandler) }, nil)
 	want(t, s, d, content)
 	if err := s.Put(t.Context(), blob.Sum(blob.SHA256, absent), -1, bytes.NewReader(absent)); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Put: %v", err)
@@ -277,7 +188,7 @@ func TestAway(t *testing.T) {
 	if err := s.Survey(t.Context()); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Survey: %v", err)
 	}
-	p.do(nil, nil)
+	p.Do(nil, nil)
 	if err := s.Probe(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -288,14 +199,14 @@ func TestAway(t *testing.T) {
 
 // A deletion that arrives after the same content was stored again removes the old object and not the new one.
 func TestLateDeletion(t *testing.T) {
-	p := startProxy(t)
+	p := s3test.NewProxy(t)
 	m := openMeta(t)
-	address := s3test.At(p.url)
+	address := s3test.At(p.URL)
 	a, b := openAt(t, address, s3.Options{Meta: m}), openAt(t, address, s3.Options{Meta: m})
 	content := noise(1000)
 	d := put(t, a, content)
 	arrived, release := make(chan bool), make(chan bool)
-	p.do(func(_ http.ResponseWriter, r *http.Request) bool {
+	p.Do(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodDelete {
 			arrived <- true
 			<-release
@@ -310,7 +221,7 @@ func TestLateDeletion(t *testing.T) {
 	if err := <-deleted; err != nil {
 		t.Error(err)
 	}
-	p.do(nil, nil)
+	p.Do(nil, nil)
 	want(t, openAt(t, address, s3.Options{Meta: m}), d, content)
 }
 

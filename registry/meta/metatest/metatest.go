@@ -135,18 +135,19 @@ func OnlyFiles(t testing.TB) {
 // and its blobs in S3. Without these the test is skipped.
 func Shared(t testing.TB) (another func() string) {
 	t.Helper()
-	return shared(t, empty(t))
+	at := empty(t)
+	at.Blobs = s3test.Address(t)
+	return shared(t, at)
 }
 
-// SharedAt is Shared of a database at an address.
-func SharedAt(t testing.TB, address string) (another func() string) {
+// SharedAt is Shared of a database at an address, with the blobs at another.
+func SharedAt(t testing.TB, database, blobs string) (another func() string) {
 	t.Helper()
-	return shared(t, location{URL: address, Directory: "test"})
+	return shared(t, location{URL: database, Directory: "test", Blobs: blobs})
 }
 
 func shared(t testing.TB, at location) (another func() string) {
 	t.Helper()
-	at.Blobs = s3test.Address(t)
 	text, err := json.Marshal(at)
 	if err != nil {
 		t.Fatal(err)
