@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/spec/diag"
@@ -18,6 +19,28 @@ const attachedCache = 64
 // that holds no registry is an error of class Misuse and code no_registry_data, a database of an earlier version older_database.
 func Attach(ctx context.Context, data string) (*Server, error) {
 	return attach(ctx, data, attachment{beside: true})
+}
+
+// OpenBeside opens the registry in data, which a process serves, as one process more, with a directory of its own until it is closed. That may
+// be if it shares all that is kept; else the error has the code data_in_use.
+func OpenBeside(ctx context.Context, data string) (*Server, error) {
+	p, err := (&Server{cfg: Config{Data: data}}).readLocation()
+	if err != nil {
+		return nil, err
+	}
+	if p.Blobs == "" {
+		return nil, inUse(data)
+	}
+	own, err := os.MkdirTemp("", "skl-registry-")
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(ctx, Config{Data: filepath.Join(own, "data"), DB: DB{URL: p.URL, Pooler: p.Pooler}, Blobs: Blobs{URL: p.Blobs, Cache: attachedCache}})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(own))
+	}
+	s.scratch = own
+	return s, nil
 }
 
 // An attachment says how data is opened.

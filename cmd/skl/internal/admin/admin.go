@@ -104,6 +104,9 @@ func (a *Admin) openData(ctx context.Context, dir string) (*server.Server, error
 		return nil, err
 	}
 	s, err := server.Open(ctx, server.Config{Data: dir})
+	if errors.Is(err, diag.Code("data_in_use")) {
+		s, err = server.OpenBeside(ctx, dir)
+	}
 	if err != nil {
 		return nil, err
 	}
