@@ -1,9 +1,54 @@
 // Package deploy holds the files that run a registry as a service; "skl registry init" writes them.
 package deploy
 
-import _ "embed"
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+)
 
 // Service is the systemd unit skl-registry.service.
 //
 //go:embed skl-registry.service
 var Service string
+
+//go:embed *.tmpl
+var templates embed.FS
+
+// A File is one that is written, with a path relative to where.
+type File struct{ Path, Text string }
+
+// Together are processes of one registry on one machine, with what they share, in containers.
+type Together struct {
+	Host        string   // that the proxy answers to, as its configuration names it: with http:// it has no certificate
+	Replicas    []string // names
+	OwnDatabase bool     // PostgreSQL is one of the containers, at DatabaseURL
+	OwnBucket   bool     // S3 is one of the containers, at BucketURL
+}
+
+// Addresses of a database, with its password, and of a bucket that are containers.
+const (
+	DatabaseURL = "postgres://skl:%s@127.0.0.1:5432/skl?sslmode=disable"
+	BucketURL   = "s3://skl?endpoint=http://127.0.0.1:7070"
+)
+
+// firstPort is that of the first replica on loopback; the others have the next ones.
+const firstPort = 5081
+
+// Compose is compose.yaml, and Caddyfile of its proxy. Each replica reads registry.toml and registry.env, which the caller writes.
+func (d Together) Compose() ([]File, error) {
+	var files []File
+	for _, f := range []struct{ path, template string }{{"compose.yaml", "replicas.yaml.tmpl"}, {"Caddyfile", "Caddyfile.tmpl"}} {
+		t, err := template.New(f.template).Funcs(template.FuncMap{"port": func(n int) int { return firstPort + n }}).ParseFS(templates, f.template)
+		if err != nil {
+			return nil, err
+		}
+		var text strings.Builder
+		if err := t.Execute(&text, d); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.path, err)
+		}
+		files = append(files, File{f.path, text.String()})
+	}
+	return files, nil
+}

@@ -124,8 +124,7 @@ func (s *Server) locate() (before, next location, err error) {
 // mayMove refuses blobs in a bucket without metadata for many, and for a directory that holds blobs of its own.
 func (s *Server) mayMove(before, next location) error {
 	if next.URL == "" {
-		return diag.New(diag.Misuse, "not_supported", "blobs in S3 need metadata in PostgreSQL, which says what is there").
-			Hint("name a database with --db postgres://…, or leave --blobs out")
+		return needsDatabase()
 	}
 	if before.Blobs != "" {
 		return nil
@@ -136,6 +135,27 @@ func (s *Server) mayMove(before, next location) error {
 			Hint("to serve that one, leave --blobs out; for a new one, name another directory and another database")
 	}
 	return err
+}
+
+func needsDatabase() error {
+	return diag.New(diag.Misuse, "not_supported", "blobs in S3 need metadata in PostgreSQL, which says what is there").
+		Hint("name a database with --db postgres://…, or leave --blobs out")
+}
+
+// CheckPlaces refuses a database and a bucket that could not be used, by their addresses alone.
+func (c Config) CheckPlaces() error {
+	if c.Blobs.URL != "" {
+		if _, err := s3.ParseAddress(c.Blobs.URL); err != nil {
+			return err
+		}
+		if c.DB == (DB{}) {
+			return needsDatabase()
+		}
+	}
+	if c.DB.URL == "" {
+		return nil
+	}
+	return postgres.CheckAddress(c.DB.URL)
 }
 
 // An elsewhere is metadata that is not in the directory.

@@ -1,8 +1,11 @@
 package admin
 
 import (
+	"cmp"
+	"crypto/rand"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +19,12 @@ import (
 // An InitRequest asks for the files that a registry starts with, in the working directory.
 type InitRequest struct {
 	URL, Addr, Data  string
+	Database, Blobs  string // postgres://…, s3://…; "" is in Data
 	TLS              string // CERT,KEY or proxy
 	Issuer, ClientID string // of identities, which this version refuses
 	Systemd          bool   // also a unit of systemd
 	Compose          bool   // also a file for docker compose
+	Replicas         int    // of processes that share what they keep; 0 is not said
 	DryRun           bool
 }
 
@@ -28,10 +33,12 @@ type Prepared struct {
 	Files []PreparedFile `json:"files"`
 }
 
-// A PreparedFile is one of them.
+// A PreparedFile is one of them. The text of one that holds secrets is kept back, and nobody else may read it.
 type PreparedFile struct {
-	Path string `json:"path"`
-	Text string `json:"text"`
+	Path   string `json:"path"`
+	Text   string `json:"text,omitempty"`
+	Secret bool   `json:"secret,omitempty"`
+	hidden string // Text of a secret one
 }
 
 // Init writes a commented registry.toml and what else is asked for. It overwrites nothing.
@@ -40,13 +47,23 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	out := Prepared{Files: []PreparedFile{{"registry.toml", string(server.Template(cfg))}}}
+	var others []PreparedFile
+	switch {
+	case r.together():
+		if others, err = r.replicas(&cfg); err != nil {
+			return Prepared{}, err
+		}
+	case r.Compose:
+		others = append(others, PreparedFile{Path: "compose.yaml", Text: composeFile(cfg)})
+	case holdsPassword(cfg.DB.URL):
+		others = append(others, PreparedFile{Path: "db.url", Secret: true, hidden: cfg.DB.URL + "\n"})
+		cfg.DB.URL, cfg.DB.URLFile = "", "db.url"
+	}
+	out := Prepared{Files: []PreparedFile{{Path: "registry.toml", Text: string(server.Template(cfg))}}}
 	if r.Systemd {
-		out.Files = append(out.Files, PreparedFile{"skl-registry.service", deploy.Service})
+		out.Files = append(out.Files, PreparedFile{Path: "skl-registry.service", Text: deploy.Service})
 	}
-	if r.Compose {
-		out.Files = append(out.Files, PreparedFile{"compose.yaml", composeFile(cfg)})
-	}
+	out.Files = append(out.Files, others...)
 	for i := range out.Files {
 		out.Files[i].Path = filepath.Join(a.Scope.Cwd, out.Files[i].Path)
 		if _, err := os.Lstat(out.Files[i].Path); err == nil {
@@ -57,28 +74,87 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 		return out, nil
 	}
 	for _, f := range out.Files {
-		if err := placeFile(f.Path, f.Text); err != nil {
+		if err := placeFile(f); err != nil {
 			return Prepared{}, err
 		}
 	}
 	return out, nil
 }
 
+// together reports whether many processes are asked for.
+func (r InitRequest) together() bool { return r.Compose && (r.Replicas > 1 || r.Database != "") }
+
+// replicas are the files of many processes on one machine. What these are told in another way leaves cfg.
+func (r InitRequest) replicas(cfg *server.Config) ([]PreparedFile, error) {
+	d := deploy.Together{Host: strings.TrimPrefix(cfg.URL, "https://"), OwnDatabase: r.Database == "", OwnBucket: r.Blobs == ""}
+	for n := range cmp.Or(r.Replicas, 2) {
+		d.Replicas = append(d.Replicas, fmt.Sprintf("replica-%d", n+1))
+	}
+	secrets := []string{"# Secrets of compose.yaml: nobody else may read this file."}
+	add := func(name, value string) {
+		secrets = append(secrets, name+"='"+strings.ReplaceAll(value, "'", "%27")+"'")
+	}
+	if d.OwnDatabase {
+		password := rand.Text()
+		add("POSTGRES_USER", "skl")
+		add("POSTGRES_DB", "skl")
+		add("POSTGRES_PASSWORD", password)
+		cfg.DB.URL = fmt.Sprintf(deploy.DatabaseURL, password)
+	}
+	add("SKL_DB", cfg.DB.URL)
+	cfg.DB.URL = ""
+	if d.OwnBucket {
+		key, secret := rand.Text(), rand.Text()
+		for _, name := range []string{"ROOT_ACCESS_KEY", "AWS_ACCESS_KEY_ID"} {
+			add(name, key)
+		}
+		for _, name := range []string{"ROOT_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"} {
+			add(name, secret)
+		}
+		cfg.Blobs.URL = deploy.BucketURL
+	} else {
+		secrets = append(secrets, "# The key of the bucket, unless the machine has a role that may use it:", "# AWS_ACCESS_KEY_ID=", "# AWS_SECRET_ACCESS_KEY=")
+	}
+	files, err := d.Compose()
+	if err != nil {
+		return nil, err
+	}
+	var out []PreparedFile
+	for _, f := range files {
+		out = append(out, PreparedFile{Path: f.Path, Text: f.Text})
+	}
+	return append(out, PreparedFile{Path: "registry.env", Secret: true, hidden: strings.Join(secrets, "\n") + "\n"}), nil
+}
+
+// holdsPassword reports whether an address does, or may.
+func holdsPassword(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Has("password") {
+		return address != ""
+	}
+	_, has := u.User.Password()
+	return has
+}
+
 // placeFile writes a file that is not there.
-func placeFile(path, text string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+func placeFile(p PreparedFile) error {
+	mode := fs.FileMode(0o644)
+	if p.Secret {
+		mode = 0o600
+	}
+	f, err := os.OpenFile(p.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return durable.WriteFile(path, []byte(text), fs.FileMode(0o644))
+	return durable.WriteFile(p.Path, []byte(p.Text+p.hidden), mode)
 }
 
 // config is what a request asks for, checked as serve will.
 func (r InitRequest) config() (server.Config, error) {
-	cfg := server.Config{URL: strings.TrimSuffix(r.URL, "/"), Addr: r.Addr, Data: r.Data}
+	cfg := server.Config{URL: strings.TrimSuffix(r.URL, "/"), Addr: r.Addr, Data: r.Data, DB: server.DB{URL: r.Database}, Blobs: server.Blobs{URL: r.Blobs}}
 	if r.Issuer != "" || r.ClientID != "" {
 		return cfg, diag.New(diag.Misuse, "not_supported", "this version knows no identities of an issuer").Hint("skl registry token create --name NAME --namespace NAMESPACE")
 	}
@@ -100,6 +176,22 @@ func (r InitRequest) config() (server.Config, error) {
 			return cfg, diag.New(diag.Misuse, "usage", "--compose decides about --addr, --data and --tls by itself")
 		}
 		cfg.Addr, cfg.Data, cfg.TLS.Proxy = "0.0.0.0:5080", "/data", true
+	}
+	switch {
+	case r.Replicas != 0 && (r.Replicas < 1 || r.Replicas > 9):
+		return cfg, diag.New(diag.Misuse, "usage", "--replicas is a number from 1 to 9, not %d", r.Replicas)
+	case r.Replicas > 1 && !r.Compose:
+		return cfg, diag.New(diag.Misuse, "usage", "--replicas is for --compose")
+	case r.together() && (r.Database == "") != (r.Blobs == ""):
+		return cfg, diag.New(diag.Misuse, "usage", "replicas share a database and a bucket, so --db and --blobs go together").
+			Hint("without both, --compose --replicas 2 has containers for them")
+	case r.together() && cfg.URL == "":
+		return cfg, diag.New(diag.Misuse, "usage", "--compose with replicas needs the address by which clients reach the proxy").Hint("skl registry init --url https://HOST --compose --replicas 2")
+	case r.together():
+		cfg.Addr = "" // each has its own
+	}
+	if err := cfg.CheckPlaces(); err != nil {
+		return cfg, err
 	}
 	if r.Systemd && cfg.Data == "" {
 		cfg.Data = "/var/lib/skl-registry"

@@ -15,11 +15,14 @@ func initRegistryCommand() command {
 			&cli.StringFlag{Name: "url", Usage: "clients reach it by `URL`"},
 			&cli.StringFlag{Name: "addr", Usage: "listen on `HOST:PORT`"},
 			&cli.StringFlag{Name: "data", Usage: "keep everything in `DIR`"},
+			&cli.StringFlag{Name: "db", Usage: "keep the metadata in the database at `URL`: postgres://…"},
+			&cli.StringFlag{Name: "blobs", Usage: "keep the blobs in the bucket at `URL`: s3://…"},
 			&cli.StringFlag{Name: "tls", Usage: "end TLS with `CERT,KEY|proxy`: two PEM files, or something in front"},
 			&cli.StringFlag{Name: "oidc", Usage: "not in this version: `ISSUER` of identities"},
 			&cli.StringFlag{Name: "client-id", Usage: "not in this version: `ID` at the issuer"},
 			&cli.BoolFlag{Name: "systemd", Usage: "also write skl-registry.service"},
 			&cli.BoolFlag{Name: "compose", Usage: "also write compose.yaml"},
+			&cli.IntFlag{Name: "replicas", Usage: "`N` processes in compose.yaml, that share --db and --blobs, or containers for these"},
 			dryRunFlag(),
 		}}
 }
@@ -28,19 +31,28 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 	if _, err := words(c, 0, "registry init --url URL"); err != nil {
 		return err
 	}
-	r := admin.InitRequest{URL: c.String("url"), Addr: c.String("addr"), Data: c.String("data"), TLS: c.String("tls"), Issuer: c.String("oidc"), ClientID: c.String("client-id"),
+	r := admin.InitRequest{URL: c.String("url"), Addr: c.String("addr"), Data: c.String("data"), Database: c.String("db"), Blobs: c.String("blobs"), Replicas: c.Int("replicas"), TLS: c.String("tls"), Issuer: c.String("oidc"), ClientID: c.String("client-id"),
 		Systemd: c.Bool("systemd"), Compose: c.Bool("compose"), DryRun: c.Bool("dry-run")}
 	out, err := w.admin().Init(r)
 	return w.show(out, err, func(say *report.Text) {
 		for _, f := range out.Files {
-			if r.DryRun {
+			switch {
+			case r.DryRun && f.Secret:
+				say.Print("# %s would hold secrets", w.scope.Short(f.Path))
+			case r.DryRun:
 				say.Raw([]byte(f.Text))
-			} else {
+			case f.Secret:
+				say.Print("wrote %s, which holds secrets", w.scope.Short(f.Path))
+			default:
 				say.Print("wrote %s", w.scope.Short(f.Path))
 			}
 		}
 		if r.DryRun {
 			say.Note("nothing was written (--dry-run)")
+			return
+		}
+		if r.Compose {
+			say.Note("start it with docker compose up -d; the first lines of compose.yaml say what else it takes")
 			return
 		}
 		say.Hint("skl registry serve --config %s", w.scope.Short(out.Files[0].Path))
