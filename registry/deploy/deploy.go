@@ -4,6 +4,8 @@ package deploy
 import (
 	"embed"
 	"fmt"
+	"io/fs"
+	"path"
 	"strings"
 	"text/template"
 )
@@ -13,8 +15,8 @@ import (
 //go:embed skl-registry.service
 var Service string
 
-//go:embed *.tmpl
-var templates embed.FS
+//go:embed *.tmpl all:chart
+var files embed.FS
 
 // A File is one that is written, with a path relative to where.
 type File struct{ Path, Text string }
@@ -38,9 +40,9 @@ const firstPort = 5081
 
 // Compose is compose.yaml, and Caddyfile of its proxy. Each replica reads registry.toml and registry.env, which the caller writes.
 func (d Together) Compose() ([]File, error) {
-	var files []File
+	var out []File
 	for _, f := range []struct{ path, template string }{{"compose.yaml", "replicas.yaml.tmpl"}, {"Caddyfile", "Caddyfile.tmpl"}} {
-		t, err := template.New(f.template).Funcs(template.FuncMap{"port": func(n int) int { return firstPort + n }}).ParseFS(templates, f.template)
+		t, err := template.New(f.template).Funcs(template.FuncMap{"port": func(n int) int { return firstPort + n }}).ParseFS(files, f.template)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +50,31 @@ func (d Together) Compose() ([]File, error) {
 		if err := t.Execute(&text, d); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.path, err)
 		}
-		files = append(files, File{f.path, text.String()})
+		out = append(out, File{f.path, text.String()})
 	}
-	return files, nil
+	return out, nil
+}
+
+// ChartDir is where [Chart] puts its files.
+const ChartDir = "skl-registry"
+
+// Chart is a Helm chart of that many replicas, which clients reach by the name of a host. It needs a registry.toml as well, and a secret
+// of the cluster with the address of the database.
+func Chart(host string, replicas int) ([]File, error) {
+	var out []File
+	err := fs.WalkDir(files, "chart", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if path.Base(name) == "values.yaml" {
+			text = []byte(strings.NewReplacer(`host: "skills.example"`, fmt.Sprintf("host: %q", host), "\nreplicas: 2\n", fmt.Sprintf("\nreplicas: %d\n", replicas)).Replace(string(text)))
+		}
+		out = append(out, File{path.Join(ChartDir, strings.TrimPrefix(name, "chart/")), string(text)})
+		return nil
+	})
+	return out, err
 }

@@ -24,6 +24,7 @@ type InitRequest struct {
 	Issuer, ClientID string // of identities, which this version refuses
 	Systemd          bool   // also a unit of systemd
 	Compose          bool   // also a file for docker compose
+	Helm             bool   // a chart for Kubernetes
 	Replicas         int    // of processes that share what they keep; 0 is not said
 	DryRun           bool
 }
@@ -48,7 +49,13 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 		return Prepared{}, err
 	}
 	var others []PreparedFile
+	dir := "" // of registry.toml
 	switch {
+	case r.Helm:
+		dir = deploy.ChartDir
+		if others, err = r.chart(&cfg); err != nil {
+			return Prepared{}, err
+		}
 	case r.together():
 		if others, err = r.replicas(&cfg); err != nil {
 			return Prepared{}, err
@@ -59,7 +66,7 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 		others = append(others, PreparedFile{Path: "db.url", Secret: true, hidden: cfg.DB.URL + "\n"})
 		cfg.DB.URL, cfg.DB.URLFile = "", "db.url"
 	}
-	out := Prepared{Files: []PreparedFile{{Path: "registry.toml", Text: string(server.Template(cfg))}}}
+	out := Prepared{Files: []PreparedFile{{Path: filepath.Join(dir, "registry.toml"), Text: string(server.Template(cfg))}}}
 	if r.Systemd {
 		out.Files = append(out.Files, PreparedFile{Path: "skl-registry.service", Text: deploy.Service})
 	}
@@ -80,6 +87,28 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 	}
 	return out, nil
 }
+
+// chart are the files for Kubernetes beside registry.toml. The address of the database leaves cfg, for a secret of the cluster.
+func (r InitRequest) chart(cfg *server.Config) ([]PreparedFile, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	files, err := deploy.Chart(u.Hostname(), cmp.Or(r.Replicas, 2))
+	if err != nil {
+		return nil, err
+	}
+	var out []PreparedFile
+	for _, f := range files {
+		out = append(out, PreparedFile{Path: f.Path, Text: f.Text})
+	}
+	secrets := "# For a secret of the cluster: nobody else may read this file.\nSKL_DB=" + cfg.DB.URL + "\n" + keyless
+	cfg.DB.URL = ""
+	return append(out, PreparedFile{Path: "registry.env", Secret: true, hidden: secrets}), nil
+}
+
+// keyless stands in a file of secrets for the key of a bucket, which is not known.
+const keyless = "# The key of the bucket, unless the machine has a role that may use it:\n# AWS_ACCESS_KEY_ID=\n# AWS_SECRET_ACCESS_KEY=\n"
 
 // together reports whether many processes are asked for.
 func (r InitRequest) together() bool { return r.Compose && (r.Replicas > 1 || r.Database != "") }
@@ -113,7 +142,7 @@ func (r InitRequest) replicas(cfg *server.Config) ([]PreparedFile, error) {
 		}
 		cfg.Blobs.URL = deploy.BucketURL
 	} else {
-		secrets = append(secrets, "# The key of the bucket, unless the machine has a role that may use it:", "# AWS_ACCESS_KEY_ID=", "# AWS_SECRET_ACCESS_KEY=")
+		secrets = append(secrets, strings.TrimSuffix(keyless, "\n"))
 	}
 	files, err := d.Compose()
 	if err != nil {
@@ -141,6 +170,9 @@ func placeFile(p PreparedFile) error {
 	mode := fs.FileMode(0o644)
 	if p.Secret {
 		mode = 0o600
+	}
+	if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
+		return err
 	}
 	f, err := os.OpenFile(p.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
@@ -180,8 +212,17 @@ func (r InitRequest) config() (server.Config, error) {
 	switch {
 	case r.Replicas != 0 && (r.Replicas < 1 || r.Replicas > 9):
 		return cfg, diag.New(diag.Misuse, "usage", "--replicas is a number from 1 to 9, not %d", r.Replicas)
-	case r.Replicas > 1 && !r.Compose:
-		return cfg, diag.New(diag.Misuse, "usage", "--replicas is for --compose")
+	case r.Replicas > 1 && !r.Compose && !r.Helm:
+		return cfg, diag.New(diag.Misuse, "usage", "--replicas is for --compose and --helm")
+	case r.Helm && (r.Compose || r.Systemd):
+		return cfg, diag.New(diag.Misuse, "usage", "--helm is for Kubernetes alone, without --compose and --systemd")
+	case r.Helm && (cfg.Addr != "" || cfg.Data != "" || cfg.TLS.Cert != ""):
+		return cfg, diag.New(diag.Misuse, "usage", "--helm decides about --addr, --data and --tls by itself")
+	case r.Helm && (!strings.HasPrefix(cfg.URL, "https://") || r.Database == "" || r.Blobs == ""):
+		return cfg, diag.New(diag.Misuse, "usage", "--helm needs the address by which clients come, and those of a database and a bucket: pods keep nothing").
+			Hint("skl registry init --helm --url https://HOST --db URL --blobs URL")
+	case r.Helm:
+		cfg.Addr, cfg.Data, cfg.TLS.Proxy = "0.0.0.0:5080", "/data", true
 	case r.together() && (r.Database == "") != (r.Blobs == ""):
 		return cfg, diag.New(diag.Misuse, "usage", "replicas share a database and a bucket, so --db and --blobs go together").
 			Hint("without both, --compose --replicas 2 has containers for them")

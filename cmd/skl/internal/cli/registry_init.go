@@ -22,7 +22,8 @@ func initRegistryCommand() command {
 			&cli.StringFlag{Name: "client-id", Usage: "not in this version: `ID` at the issuer"},
 			&cli.BoolFlag{Name: "systemd", Usage: "also write skl-registry.service"},
 			&cli.BoolFlag{Name: "compose", Usage: "also write compose.yaml"},
-			&cli.IntFlag{Name: "replicas", Usage: "`N` processes in compose.yaml, that share --db and --blobs, or containers for these"},
+			&cli.BoolFlag{Name: "helm", Usage: "write a chart for Kubernetes, in skl-registry"},
+			&cli.IntFlag{Name: "replicas", Usage: "`N` processes in compose.yaml or the chart, that share --db and --blobs; compose.yaml has containers for these, if they are not said"},
 			dryRunFlag(),
 		}}
 }
@@ -31,7 +32,7 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 	if _, err := words(c, 0, "registry init --url URL"); err != nil {
 		return err
 	}
-	r := admin.InitRequest{URL: c.String("url"), Addr: c.String("addr"), Data: c.String("data"), Database: c.String("db"), Blobs: c.String("blobs"), Replicas: c.Int("replicas"), TLS: c.String("tls"), Issuer: c.String("oidc"), ClientID: c.String("client-id"),
+	r := admin.InitRequest{URL: c.String("url"), Addr: c.String("addr"), Data: c.String("data"), Database: c.String("db"), Blobs: c.String("blobs"), Replicas: c.Int("replicas"), Helm: c.Bool("helm"), TLS: c.String("tls"), Issuer: c.String("oidc"), ClientID: c.String("client-id"),
 		Systemd: c.Bool("systemd"), Compose: c.Bool("compose"), DryRun: c.Bool("dry-run")}
 	out, err := w.admin().Init(r)
 	return w.show(out, err, func(say *report.Text) {
@@ -49,6 +50,11 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 		}
 		if r.DryRun {
 			say.Note("nothing was written (--dry-run)")
+			return
+		}
+		if r.Helm {
+			say.Note("put the key of the bucket into registry.env; then: kubectl create secret generic skl-registry --from-env-file registry.env")
+			say.Note("helm install skl-registry ./skl-registry, with the image as values.yaml says")
 			return
 		}
 		if r.Compose {
