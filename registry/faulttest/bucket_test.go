@@ -120,7 +120,7 @@ type bucketFault struct {
 func faults() []bucketFault {
 	one := func(n int) bool { return rand.IntN(n) == 0 }
 	var mu sync.Mutex
-	seen := map[string]int{} // GETs of each address; guarded by mu
+	changed := map[string]bool{} // addresses; guarded by mu
 	return []bucketFault{
 		{name: "no fault"},
 		{name: "a tenth is refused", before: func(w http.ResponseWriter, r *http.Request) bool {
@@ -144,19 +144,23 @@ func faults() []bucketFault {
 				r.Body = &s3test.Body{ReadCloser: r.Body, Left: 100}
 			}
 		}},
-		{name: "bodies are changed", after: func(r *http.Response) { // not twice in a row: that would be damage
+		{name: "bodies are changed", after: func(r *http.Response) { // each once: twice in a row would be damage
 			if r.Request.Method != http.MethodGet || !strings.Contains(r.Request.URL.Path, "/b/") {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if seen[r.Request.URL.Path]++; seen[r.Request.URL.Path]%2 == 1 {
+			if !changed[r.Request.URL.Path] {
+				changed[r.Request.URL.Path] = true
 				r.Body = &s3test.Body{ReadCloser: r.Body, Left: 100, Flip: true}
 			}
 		}},
-		{name: "conditions are not heeded", before: func(_ http.ResponseWriter, r *http.Request) bool {
-			r.Header.Del("If-None-Match")
-			return false
+		{name: "no conditions", before: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("If-None-Match") == "" {
+				return false
+			}
+			s3test.Fail(w, http.StatusNotImplemented, "NotImplemented")
+			return true
 		}},
 		{name: "away", before: func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }},
 	}
