@@ -29,7 +29,7 @@ var texts = packed.Text(guides)
 
 // names is the order in which guides are listed: the way of a reader who is new.
 var names = []string{
-	"install", "sources", "shadowing", "ci", "trust", "registry", "run", "search", "authoring", "configuration", "guarantees",
+	"install", "sources", "shadowing", "ci", "trust", "registry", "many", "run", "search", "authoring", "configuration", "guarantees",
 }
 
 // A Guide is one page.

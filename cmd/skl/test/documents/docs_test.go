@@ -81,9 +81,10 @@ func (d *docs) run(t *testing.T) {
 			Files:               scripts,
 			RequireExplicitExec: true,
 			Setup:               func(env *testscript.Env) error { return d.setup(forge, env) },
+			Condition:           harness.HasStores,
 			Cmds: (&harness.Corner{T: t}).AddTo(harness.Commands{
 				"publish": forge.Publish, "bundle": forge.Bundle, "universe": forge.Universe, "tree": harness.Tree, "replace": harness.Replace, "exits": harness.Exits, "oci": harness.StartOCI,
-				"registry": new(harness.Registries).Command, "service": new(harness.Services).Command, "model": new(harness.Models).Command,
+				"registry": new(harness.Registries).Command, "database": harness.StartDatabase, "bucket": harness.StartBucket, "service": new(harness.Services).Command, "model": new(harness.Models).Command,
 				"section": d.section, "snippet": d.snippet, "picture": d.picture, "pictured": d.pictured, "stands": stands, "input": input, "stopped": stopped, "typed": typed,
 			}),
 		})
@@ -173,6 +174,11 @@ func (d *docs) setup(forge *harness.Forge, env *testscript.Env) error {
 		return fmt.Errorf("there is no page %q", name)
 	}
 	page.started = true
+	env.Defer(func() {
+		if t, ok := env.T().(interface{ Skipped() bool }); ok && t.Skipped() {
+			page.started = false // nothing of it was run
+		}
+	})
 	forgeHost := strings.TrimPrefix(forge.URL, "http://")
 	top, err := filepath.Abs(harness.Repository)
 	if err != nil {
@@ -424,6 +430,10 @@ func (s *docShell) serve(ts *testscript.TestScript, step docStep, command string
 	env, flags, _ := strings.Cut(command, "skl ")
 	args := strings.Fields(flags)
 	port := map[string]string{"registry serve": "5080", "index serve": "3000"}[serves.FindStringSubmatch(command)[1]]
+	if at := slices.Index(args, "--addr"); at >= 0 && at+1 < len(args) && args[at+1] != "127.0.0.1:0" {
+		port = strings.TrimPrefix(args[at+1], "127.0.0.1:")
+		args = slices.Delete(args, at, at+2)
+	}
 	if port != "" {
 		args = append(args, "--addr", "127.0.0.1:0")
 	}
@@ -434,6 +444,9 @@ func (s *docShell) serve(ts *testscript.TestScript, step docStep, command string
 	cmd := exec.Command(skl, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	cmd.Env = append(append(harness.GitEnv(filepath.Join(ts.Getenv("WORK"), "home")), "PATH="+ts.Getenv("PATH")), strings.Fields(env)...)
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} { // of "bucket"
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
 	stdin, err := cmd.StdinPipe()
 	ts.Check(err)
 	said, err := os.ReadFile(s.input)

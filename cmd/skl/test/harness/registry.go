@@ -215,8 +215,8 @@ func ServeRegistry(t *testing.T, c server.Config) (host, token string) {
 // bucketKeys are what a registry finds the key of a bucket in.
 var bucketKeys = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 
-// startBucket implements: bucket. It sets BLOBS_URL to a place for blobs that holds nothing, on the S3 server at BLOBS_ENDPOINT.
-func startBucket(ts *testscript.TestScript, neg bool, args []string) {
+// StartBucket implements: bucket. It sets BLOBS_URL to a place for blobs that holds nothing, on the S3 server at BLOBS_ENDPOINT.
+func StartBucket(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: bucket")
 	}
@@ -231,8 +231,8 @@ func startBucket(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// startDatabase implements: database. It sets DATABASE_URL to the address of an empty PostgreSQL database.
-func startDatabase(ts *testscript.TestScript, neg bool, args []string) {
+// StartDatabase implements: database. It sets DATABASE_URL to the address of an empty PostgreSQL database.
+func StartDatabase(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: database")
 	}

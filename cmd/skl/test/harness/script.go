@@ -63,7 +63,7 @@ func ScriptParams(t *testing.T, files []string) testscript.Params {
 		Cmds: (&Corner{T: t}).AddTo(Commands{
 			"publish": forge.Publish, "universe": forge.Universe, "follow": follow, "bundle": forge.Bundle, "skl": inProcess, "tree": Tree, "snapshot": snapshot, "unchanged": unchanged,
 			"blobs": blobs, "replace": Replace, "flip": flip, "spoil": spoil, "links": links, "exits": Exits, "refused": refused, "ask": askHTTP, "rule": rule, "files": serveFiles,
-			"registry": new(Registries).Command, "database": startDatabase, "bucket": startBucket, "service": new(Services).Command, "oci": StartOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(Models).Command,
+			"registry": new(Registries).Command, "database": StartDatabase, "bucket": StartBucket, "service": new(Services).Command, "oci": StartOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(Models).Command,
 		}),
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -71,17 +71,24 @@ func ScriptParams(t *testing.T, files []string) testscript.Params {
 				return forge.backend != "", nil
 			case "shared":
 				return Shared() != "", nil
-			case "postgres":
-				return postgrestest.Available(), nil
-			case "s3":
-				_, err := s3test.Endpoint()
-				return err == nil, nil
 			case "root":
 				return os.Getuid() == 0, nil
 			}
-			return false, fmt.Errorf("unknown condition %q", cond)
+			return HasStores(cond)
 		},
 	}
+}
+
+// HasStores is the conditions of scripts that use "database" and "bucket".
+func HasStores(cond string) (bool, error) {
+	switch cond {
+	case "postgres":
+		return postgrestest.Available(), nil
+	case "s3":
+		_, err := s3test.Endpoint()
+		return err == nil, nil
+	}
+	return false, fmt.Errorf("unknown condition %q", cond)
 }
 
 // Shared is the directory of the shared data, "" if there is none.
