@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -149,16 +147,3 @@ func (p *pair) trouble(t *testing.T, rounds int, lasts time.Duration, plan func(
 	}
 	t.Logf("%d times for %s: %d releases, of them %d whole that nobody was told of; the other stood still for at most %s", rounds, lasts, p.total(t), half, longest.Round(time.Millisecond))
 }
-
-// mayHappen reports whether a publish may end with err: at a replica in trouble its connection or its update is lost. At any of them it
-// may have waited for so long that gc does not spare what it pushed before.
-func (p *pair) mayHappen(err error, victim bool) bool {
-	a, refused := err.(*refusedError)
-	if !refused || a.status == http.StatusServiceUnavailable {
-		return victim
-	}
-	return a.took > p.setups[0].Grace && slices.ContainsFunc(outlived, func(code string) bool { return strings.Contains(a.text, `"`+code+`"`) })
-}
-
-// outlived are the codes of answers to somebody whose content gc took, as it came from too long ago.
-var outlived = []string{"blob_missing", "corrupt", "wrong_range", "unknown_upload"}

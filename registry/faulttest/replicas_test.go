@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -216,3 +219,16 @@ func (w *worker) goOn(stop context.Context, c *client, answered *atomic.Int64) e
 	}
 	return nil
 }
+
+// mayHappen reports whether a publish may end with err: at a replica in trouble its connection or its update is lost. At any of them it
+// may have waited for so long that gc does not spare what it pushed before.
+func (p *pair) mayHappen(err error, victim bool) bool {
+	a, refused := err.(*refusedError)
+	if !refused || a.status == http.StatusServiceUnavailable {
+		return victim
+	}
+	return a.took > p.setups[0].Grace && slices.ContainsFunc(outlived, func(code string) bool { return strings.Contains(a.text, `"`+code+`"`) })
+}
+
+// outlived are the codes of answers to somebody whose content gc took, as it came from too long ago.
+var outlived = []string{"blob_missing", "corrupt", "wrong_range", "unknown_upload"}
