@@ -28,11 +28,11 @@ type writer struct {
 	pooler bool
 	turned func()    // is called when the server behind a pooler is another one
 	c      *sql.Conn // nil outside of a transaction
-	line   string    // that the server behind a pooler had last: see lineQuery
+	start  string    // of the server behind a pooler: see startQuery
 }
 
-// lineQuery reads the history that a server writes on. It gets another one when a standby takes its place, or when it is restored to an earlier time.
-const lineQuery = `SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)`
+// startQuery reads when a server was started. Another one that takes its place has another time, as has one that was restored.
+const startQuery = `SELECT extract(epoch FROM pg_postmaster_start_time())::text`
 
 // Begin begins a transaction, which waits for those of other replicas. READ COMMITTED is right under the lock, and only that: a
 // transaction with one snapshot would have taken it before it waited.
@@ -46,7 +46,7 @@ func (w *writer) Begin() (err error) {
 		SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = %d;
 		SELECT pg_advisory_xact_lock(hashtextextended('skl ' || current_schema(), 0))`, idleTime.Milliseconds(), lockTime.Milliseconds(), statementTime.Milliseconds())
 	if w.pooler {
-		statements += ";" + lineQuery
+		statements += ";" + startQuery
 	}
 	if !w.mover {
 		statements += ";" + meta.FenceQuery
@@ -57,8 +57,8 @@ func (w *writer) Begin() (err error) {
 		found = found[:len(found)-1]
 	}
 	if err == nil && w.pooler {
-		if line := string(found[len(found)-1][0]); line != w.line {
-			w.line = line
+		if start := string(found[len(found)-1][0]); start != w.start {
+			w.start = start
 			w.turned()
 		}
 	}
