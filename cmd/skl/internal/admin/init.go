@@ -72,9 +72,14 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 	}
 	out.Files = append(out.Files, others...)
 	for i := range out.Files {
-		out.Files[i].Path = filepath.Join(a.Scope.Cwd, out.Files[i].Path)
-		if _, err := os.Lstat(out.Files[i].Path); err == nil {
-			return Prepared{}, diag.New(diag.Misuse, "exists", "%s is there already", a.Scope.Short(out.Files[i].Path)).Hint("edit it, or move it away")
+		name := out.Files[i].Path
+		out.Files[i].Path = filepath.Join(a.Scope.Cwd, name)
+		if dir != "" && strings.HasPrefix(name, dir) {
+			name = dir // a directory of its own, and no link to another
+		}
+		taken := filepath.Join(a.Scope.Cwd, name)
+		if _, err := os.Lstat(taken); err == nil {
+			return Prepared{}, diag.New(diag.Misuse, "exists", "%s is there already", a.Scope.Short(taken)).Hint("edit it, or move it away")
 		}
 	}
 	if r.DryRun {
@@ -158,7 +163,7 @@ func (r InitRequest) replicas(cfg *server.Config) ([]PreparedFile, error) {
 // holdsPassword reports whether an address does, or may.
 func holdsPassword(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Query().Has("password") {
+	if err != nil || u.Query().Has("password") || u.Query().Has("sslpassword") {
 		return address != ""
 	}
 	_, has := u.User.Password()
