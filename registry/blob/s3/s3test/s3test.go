@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -117,47 +118,26 @@ func start() (string, error) {
 	}
 	os.Setenv("AWS_ACCESS_KEY_ID", "skl")
 	os.Setenv("AWS_SECRET_ACCESS_KEY", rand.Text())
-	var failed []error
-	for range 3 { // the port may be taken by somebody else meanwhile
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		host := l.Addr().String()
-		l.Close()
-		if err = serve(program, dir, host); err == nil {
-			return "http://" + host, nil
-		}
-		failed = append(failed, err)
+	host := ""
+	if err := keep.OnFreePort(func(port int) error {
+		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		return serve(program, dir, host)
+	}); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	return "", errors.Join(append(failed, os.RemoveAll(dir))...)
+	return "http://" + host, nil
 }
 
 // serve starts the server, which stops when this process ends, and makes the bucket.
 func serve(program, dir, host string) error {
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	cmd := exec.Command(program, "--port", host, "--quiet", "--keep-alive", "--health", "/health", "posix", "--sidecar", filepath.Join(dir, "attributes"), filepath.Join(dir, "data"))
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+os.Getenv("AWS_ACCESS_KEY_ID"), "ROOT_SECRET_KEY="+os.Getenv("AWS_SECRET_ACCESS_KEY"))
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	err = answers("http://"+host+"/health", ended)
-	if err == nil {
-		err = makeBucket("http://" + host)
-	}
-	if err != nil {
-		cmd.Process.Kill()
-		text, _ := os.ReadFile(log.Name())
-		return fmt.Errorf("%s does not start: %w: %s", filepath.Base(program), err, text)
-	}
-	_, err = keep.Until(cmd.Process.Pid, "TERM", dir)
+	_, err := keep.Start(cmd, "TERM", dir, func(ended <-chan error) error {
+		if err := answers("http://"+host+"/health", ended); err != nil {
+			return err
+		}
+		return makeBucket("http://" + host)
+	})
 	return err
 }
 

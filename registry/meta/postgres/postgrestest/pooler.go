@@ -57,8 +57,8 @@ func (p *pool) empty(name string) error {
 	return err
 }
 
-// PooledURL returns the address of an empty database behind PgBouncer, which gives each transaction any of a few connections. The database is dropped at
-// the end of the test. Without PgBouncer or PostgreSQL the test is skipped; with SKL_TEST_REQUIRE=all it fails.
+// PooledURL returns the address of an empty database behind PgBouncer, which gives each transaction any of a few connections. It is emptied at
+// the end of the test, for the next one. Without PgBouncer or PostgreSQL the test is skipped; with SKL_TEST_REQUIRE=all it fails.
 func PooledURL(t testing.TB) string {
 	t.Helper()
 	usable(t, start())
@@ -68,7 +68,9 @@ func PooledURL(t testing.TB) string {
 			if server, pooler.err = pgx.ParseConfig(shared.url); pooler.err == nil {
 				pooler.port, _, pooler.err = startPooler(server.Host, int(server.Port), server.User, server.Password)
 			}
-			os.Setenv(poolerVariable, strconv.Itoa(pooler.port)) // for the processes that tests start
+			if pooler.err == nil {
+				os.Setenv(poolerVariable, strconv.Itoa(pooler.port)) // for the processes that tests start
+			}
 		}
 	})
 	usable(t, pooler.err)
@@ -104,15 +106,13 @@ func startPooler(host string, server int, user, password string) (port int, end 
 			return 0, nil, fmt.Errorf("%w: there is no pgbouncer in the PATH", errMissing)
 		}
 	}
-	if port, err = freePort(); err != nil {
-		return 0, nil, err
-	}
 	dir, err := os.MkdirTemp("", "skl-pgbouncer-")
 	if err != nil {
 		return 0, nil, err
 	}
 	file := filepath.Join(dir, "pgbouncer.ini")
-	text := fmt.Sprintf(`[databases]
+	err = keep.OnFreePort(func(free int) error {
+		text := fmt.Sprintf(`[databases]
 * = host=%s port=%d user=%s password=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -123,34 +123,26 @@ pool_mode = transaction
 default_pool_size = 4
 server_idle_timeout = 5
 server_login_retry = 0
-`, host, server, user, password, port)
-	err = os.WriteFile(file, []byte(text), 0o600)
-	for _, path := range []string{dir, file} {
-		err = errors.Join(err, give(path))
-	}
+`, host, server, user, password, free)
+		err := os.WriteFile(file, []byte(text), 0o600)
+		for _, path := range []string{dir, file} {
+			err = errors.Join(err, give(path))
+		}
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command(program, file)
+		as(cmd)
+		port = free
+		end, err = keep.Start(cmd, "TERM", dir, func(ended <-chan error) error {
+			return answers(pooledAddress(free, "postgres")+"&default_query_exec_mode=exec", ended)
+		})
+		return err
+	})
 	if err != nil {
 		return 0, nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		return 0, nil, err
-	}
-	defer log.Close()
-	cmd := exec.Command(program, file)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	as(cmd)
-	if err := cmd.Start(); err != nil {
-		return 0, nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	if err := answers(fmt.Sprintf("postgres://skl@127.0.0.1:%d/postgres?sslmode=disable&default_query_exec_mode=exec", port), ended); err != nil {
-		cmd.Process.Kill()
-		text, _ := os.ReadFile(log.Name())
-		return 0, nil, fmt.Errorf("PgBouncer does not start: %w: %s", err, text)
-	}
-	end, err = keep.Until(cmd.Process.Pid, "TERM", dir)
-	return port, end, err
+	return port, end, nil
 }
 
 func exists(path string) bool {

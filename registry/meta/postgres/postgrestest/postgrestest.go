@@ -120,19 +120,11 @@ func Start(args ...string) (string, error) {
 	if err := prepare(bin, dir, password); err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	var failed []error
-	for range 3 { // the port may be taken by somebody else meanwhile
-		port, err := freePort()
-		if err != nil {
-			return "", err
-		}
-		address := address(password, port)
-		if _, _, err = serve(bin, dir, port, address, args); err == nil {
-			return address, nil
-		}
-		failed = append(failed, err)
+	port, _, _, err := serve(bin, dir, password, args...)
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	return "", errors.Join(append(failed, os.RemoveAll(dir))...)
+	return address(password, port), nil
 }
 
 // address is that of the database of servers on these ports, with one password.
@@ -180,29 +172,19 @@ func prepare(bin, dir, password string) error {
 	return nil
 }
 
-// serve starts the server, which stops when this process ends, or when end is called.
-func serve(bin, dir string, port int, address string, args []string) (pid int, end func() error, err error) {
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		return 0, nil, err
-	}
-	defer log.Close()
-	cmd := exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port),
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"}, args...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	as(cmd)
-	if err := cmd.Start(); err != nil {
-		return 0, nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	if err := answers(address, ended); err != nil {
-		cmd.Process.Kill()
-		text, _ := os.ReadFile(log.Name())
-		return 0, nil, fmt.Errorf("PostgreSQL does not start: %w: %s", err, text)
-	}
-	end, err = keep.Until(cmd.Process.Pid, "QUIT", dir)
-	return cmd.Process.Pid, end, err
+// serve starts the server on a free port. It stops when this process ends, or when end is called.
+func serve(bin, dir, password string, args ...string) (port, pid int, end func() error, err error) {
+	err = keep.OnFreePort(func(free int) error {
+		cmd := exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(free),
+			"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"}, args...)...)
+		as(cmd)
+		end, err = keep.Start(cmd, "QUIT", dir, func(ended <-chan error) error { return answers(address(password, free), ended) })
+		if err == nil {
+			port, pid = free, cmd.Process.Pid
+		}
+		return err
+	})
+	return port, pid, end, err
 }
 
 // answers waits until the server at an address answers.
@@ -226,13 +208,4 @@ func answers(address string, ended <-chan error) error {
 			return err
 		}
 	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

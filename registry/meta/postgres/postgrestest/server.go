@@ -51,16 +51,12 @@ func (s *Server) directory(t testing.TB) string {
 
 func (s *Server) start(t testing.TB) {
 	t.Helper()
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.port = port
-	if s.pid, s.end, err = serve(s.bin, s.dir, port, address(s.password, port), []string{"-c", "fsync=off"}); err != nil {
+	var err error
+	if s.port, s.pid, s.end, err = serve(s.bin, s.dir, s.password, "-c", "fsync=off"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.end() }) // it may have ended before
-	if s.db, err = sql.Open("pgx", address(s.password, port)); err != nil {
+	if s.db, err = sql.Open("pgx", Address(s)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.db.Close() })
