@@ -43,10 +43,7 @@ func (g *Registry) goBy(ctx context.Context, tx *meta.Tx, rec tlog.Record) (lost
 	if Action(rec.Action) == Unblock && again != "" {
 		r.Reason = again
 	}
-	if err := tx.SetManifestState(ctx, r.Repo(), r.Manifest, r.State); err != nil {
-		return false, false, err
-	}
-	return false, true, tx.UpdateRelease(ctx, r)
+	return false, true, restate(ctx, tx, r)
 }
 
 // asItWas refuses a release that is published in place of one which was lost, if it is another or if that was blocked, and returns it

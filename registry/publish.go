@@ -529,10 +529,7 @@ func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta
 			return meta.Release{}, err
 		}
 	}
-	if err := tx.SetManifestState(ctx, r.Repo(), r.Manifest, r.State); err != nil {
-		return meta.Release{}, err
-	}
-	if err := tx.UpdateRelease(ctx, r); err != nil {
+	if err := restate(ctx, tx, r); err != nil {
 		return meta.Release{}, err
 	}
 	if r.State == meta.Draft {

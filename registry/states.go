@@ -148,10 +148,7 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		if a == Unblock && again != "" {
 			r.Reason = again // such as what to use in its place; that of the undo is in the log
 		}
-		if err := tx.SetManifestState(ctx, r.Repo(), r.Manifest, r.State); err != nil {
-			return err
-		}
-		if err := tx.UpdateRelease(ctx, r); err != nil {
+		if err := restate(ctx, tx, r); err != nil {
 			return err
 		}
 		detail := map[string]string{"reason": reason, "from": string(from), "to": string(r.State)}
@@ -164,6 +161,14 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		return meta.Release{}, err
 	}
 	return r, nil
+}
+
+// restate stores a release that has another state now.
+func restate(ctx context.Context, tx *meta.Tx, r meta.Release) error {
+	if err := tx.SetManifestState(ctx, r.Repo(), r.Manifest, r.State); err != nil {
+		return err
+	}
+	return tx.UpdateRelease(ctx, r)
 }
 
 // mustBeSigned refuses to show a release for the first time that lacks a signature its namespace requires, and
