@@ -100,7 +100,11 @@ func Open(ctx context.Context, address string, o Options) (*store, error) {
 	if err := s.migrate(ctx, o.Upgrading); err != nil {
 		return nil, errors.Join(s.unopened(err), s.disconnect())
 	}
-	s.updates = batch.New(&writer{db: s.writers, mover: o.Mover, pooler: o.Pooler, turned: func() { s.connections.Add(1) }}, maxDelay)
+	w := &writer{db: s.writers, mover: o.Mover}
+	if o.Pooler {
+		w.turned = func() { s.connections.Add(1) }
+	}
+	s.updates = batch.New(w, maxDelay)
 	return s, nil
 }
 

@@ -24,9 +24,8 @@ func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
 // A writer is the connection that writes. It implements [batch.Database].
 type writer struct {
 	db     *sql.DB
-	mover  bool // it updates also what is frozen
-	pooler bool
-	turned func()    // is called when the server behind a pooler is another one
+	mover  bool      // it updates also what is frozen
+	turned func()    // is called when the server behind a pooler is another one; nil without a pooler
 	c      *sql.Conn // nil outside of a transaction
 	start  string    // of the server behind a pooler: see startQuery
 }
@@ -45,7 +44,7 @@ func (w *writer) Begin() (err error) {
 	statements := fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 		SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = %d;
 		SELECT pg_advisory_xact_lock(hashtextextended('skl ' || current_schema(), 0))`, idleTime.Milliseconds(), lockTime.Milliseconds(), statementTime.Milliseconds())
-	if w.pooler {
+	if w.turned != nil {
 		statements += ";" + startQuery
 	}
 	if !w.mover {
@@ -56,7 +55,7 @@ func (w *writer) Begin() (err error) {
 		err = meta.Fence(found[len(found)-1])
 		found = found[:len(found)-1]
 	}
-	if err == nil && w.pooler {
+	if err == nil && w.turned != nil {
 		if start := string(found[len(found)-1][0]); start != w.start {
 			w.start = start
 			w.turned()
