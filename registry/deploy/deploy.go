@@ -2,6 +2,7 @@
 package deploy
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -38,19 +39,30 @@ const (
 // firstPort is that of the first replica on loopback; the others have the next ones.
 const firstPort = 5081
 
+// Alone is compose.yaml of one process, behind a proxy that gets a certificate for the host of a URL; "" is one that is named when it starts. It
+// reads registry.toml, which the caller writes.
+func Alone(url string) ([]File, error) {
+	_, host, _ := strings.Cut(url, "://")
+	return fill(cmp.Or(host, "${SKL_HOST:?set the name of your host}"), File{"compose.yaml", "alone.yaml.tmpl"})
+}
+
 // Compose is compose.yaml, and Caddyfile of its proxy. Each replica reads registry.toml and registry.env, which the caller writes.
 func (d Together) Compose() ([]File, error) {
-	var out []File
-	for _, f := range []struct{ path, template string }{{"compose.yaml", "replicas.yaml.tmpl"}, {"Caddyfile", "Caddyfile.tmpl"}} {
-		t, err := template.New(f.template).Funcs(template.FuncMap{"port": func(n int) int { return firstPort + n }}).ParseFS(files, f.template)
+	return fill(d, File{"compose.yaml", "replicas.yaml.tmpl"}, File{"Caddyfile", "Caddyfile.tmpl"})
+}
+
+// fill makes files whose texts are names of templates.
+func fill(data any, from ...File) (out []File, err error) {
+	for _, f := range from {
+		t, err := template.New(f.Text).Funcs(template.FuncMap{"port": func(n int) int { return firstPort + n }}).ParseFS(files, f.Text)
 		if err != nil {
 			return nil, err
 		}
 		var text strings.Builder
-		if err := t.Execute(&text, d); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.path, err)
+		if err := t.Execute(&text, data); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
-		out = append(out, File{f.path, text.String()})
+		out = append(out, File{f.Path, text.String()})
 	}
 	return out, nil
 }

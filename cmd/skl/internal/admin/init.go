@@ -61,7 +61,11 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 			return Prepared{}, err
 		}
 	case r.Compose:
-		others = append(others, PreparedFile{Path: "compose.yaml", Text: composeFile(cfg)})
+		files, err := deploy.Alone(cfg.URL)
+		if err != nil {
+			return Prepared{}, err
+		}
+		others = prepared(files)
 	case holdsPassword(cfg.DB.URL):
 		others = append(others, PreparedFile{Path: "db.url", Secret: true, hidden: cfg.DB.URL + "\n"})
 		cfg.DB.URL, cfg.DB.URLFile = "", "db.url"
@@ -103,13 +107,16 @@ func (r InitRequest) chart(cfg *server.Config) ([]PreparedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []PreparedFile
+	secrets := "# For a secret of the cluster: nobody else may read this file.\nSKL_DB=" + cfg.DB.URL + "\n" + keyless
+	cfg.DB.URL = ""
+	return append(prepared(files), PreparedFile{Path: "registry.env", Secret: true, hidden: secrets}), nil
+}
+
+func prepared(files []deploy.File) (out []PreparedFile) {
 	for _, f := range files {
 		out = append(out, PreparedFile{Path: f.Path, Text: f.Text})
 	}
-	secrets := "# For a secret of the cluster: nobody else may read this file.\nSKL_DB=" + cfg.DB.URL + "\n" + keyless
-	cfg.DB.URL = ""
-	return append(out, PreparedFile{Path: "registry.env", Secret: true, hidden: secrets}), nil
+	return out
 }
 
 // keyless stands in a file of secrets for the key of a bucket, which is not known.
@@ -153,11 +160,7 @@ func (r InitRequest) replicas(cfg *server.Config) ([]PreparedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []PreparedFile
-	for _, f := range files {
-		out = append(out, PreparedFile{Path: f.Path, Text: f.Text})
-	}
-	return append(out, PreparedFile{Path: "registry.env", Secret: true, hidden: strings.Join(secrets, "\n") + "\n"}), nil
+	return append(prepared(files), PreparedFile{Path: "registry.env", Secret: true, hidden: strings.Join(secrets, "\n") + "\n"}), nil
 }
 
 // holdsPassword reports whether an address does, or may.
@@ -246,42 +249,4 @@ func (r InitRequest) config() (server.Config, error) {
 		cfg.Addr = "0.0.0.0:443"
 	}
 	return cfg, cfg.Check()
-}
-
-// composeFile runs a registry of this file behind a proxy that gets a certificate for its URL.
-func composeFile(cfg server.Config) string {
-	_, host, _ := strings.Cut(cfg.URL, "://")
-	if host == "" {
-		host = "${SKL_HOST:?set the name of your host}"
-	}
-	return fmt.Sprintf(`# Start it with: docker compose up -d
-# The admin token of the first start is in the volume: docker compose cp registry:/data/admin-token .
-# The image is made by: docker build -f registry/deploy/Containerfile -t skl-registry .
-services:
-  registry:
-    image: skl-registry
-    volumes:
-      - ./registry.toml:/etc/skl/registry.toml:ro
-      - data:/data
-    expose: ["5080"]
-    read_only: true
-    tmpfs: ["/tmp:size=256m,mode=1777"]
-    cap_drop: [ALL]
-    security_opt: ["no-new-privileges:true"]
-    stop_grace_period: 40s
-    restart: unless-stopped
-
-  proxy:
-    image: docker.io/library/caddy:2
-    command: caddy reverse-proxy --from %s --to registry:5080
-    ports: ["80:80", "443:443"]
-    volumes:
-      - proxy:/data
-    restart: unless-stopped
-    depends_on: [registry]
-
-volumes:
-  data:
-  proxy:
-`, host)
 }
