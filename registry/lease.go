@@ -72,7 +72,7 @@ func (g *Registry) Beat(ctx context.Context) (replicas int, err error) {
 		if err := tx.ForgetLeases(ctx, meta.ReplicaLease, time.Hour); err != nil {
 			return err
 		}
-		serving, err := tx.Leases(ctx, meta.ReplicaLease)
+		serving, err := tx.Serving(ctx)
 		replicas = len(serving)
 		return err
 	})

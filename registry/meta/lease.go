@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -34,14 +35,16 @@ func (tx *Tx) DropLease(ctx context.Context, name, holder string) error {
 	return err
 }
 
-// Leases lists who has leases whose names begin with a prefix, by name.
-func (tx *Tx) Leases(ctx context.Context, prefix string) ([]string, error) {
-	return tx.leases(ctx, prefix, "")
-}
+// Serving names the processes that serve, where many can: those that said so in the last half minute.
+func (tx *Tx) Serving(ctx context.Context) (names []string, err error) { return tx.serving(ctx, "") }
 
-// leases is Leases of those that a further condition holds for, which begins with " AND".
-func (tx *Tx) leases(ctx context.Context, prefix, condition string) ([]string, error) {
-	return list(ctx, tx, column[string], `SELECT holder FROM leases WHERE name >= $1 AND name < $2 AND until >= `+tx.d.Now()+condition+` ORDER BY name`, prefix, prefix+"\U0010FFFF")
+// serving is Serving of those that a further condition on leases holds for, which begins with " AND".
+func (tx *Tx) serving(ctx context.Context, condition string) (names []string, err error) {
+	holders, err := list(ctx, tx, column[string], `SELECT holder FROM leases WHERE name >= $1 AND name < $2 AND until >= `+tx.d.Now()+condition+` ORDER BY name`, ReplicaLease, ReplicaLease+"\U0010FFFF")
+	for _, holder := range holders {
+		names = append(names, holder[:max(0, strings.LastIndexByte(holder, ' '))]) // without the text that no other has
+	}
+	return names, err
 }
 
 // ForgetLeases removes leases whose names begin with a prefix and that ended so long ago.

@@ -150,11 +150,7 @@ func (tx *Tx) older(ctx context.Context, version, limit int) (names []string, er
 	if version >= leaseVersion {
 		condition = ` AND version < ` + strconv.Itoa(limit)
 	}
-	holders, err := tx.leases(ctx, ReplicaLease, condition)
-	for _, holder := range holders {
-		names = append(names, holder[:max(0, strings.LastIndexByte(holder, ' '))]) // without the text that no other has
-	}
-	return names, err
+	return tx.serving(ctx, condition)
 }
 
 // number reads a setting that is a number; otherwise if there is none.

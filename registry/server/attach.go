@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -21,15 +22,15 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 	return attach(ctx, data, attachment{beside: true})
 }
 
-// OpenBeside opens the registry in data, which a process serves, as one process more, with a directory of its own until it is closed. That may
-// be if it shares all that is kept; else the error has the code data_in_use.
-func OpenBeside(ctx context.Context, data string) (*Server, error) {
+// OpenData opens the registry in data for who works on it directly. Where all that is kept is elsewhere that is one process more beside those that serve it,
+// with a directory of its own until it is closed; else it is Open, with the error data_in_use if a process serves it.
+func OpenData(ctx context.Context, data string) (*Server, error) {
 	p, err := (&Server{cfg: Config{Data: data}}).readLocation()
 	if err != nil {
 		return nil, err
 	}
 	if p.Blobs == "" {
-		return nil, inUse(data)
+		return Open(ctx, Config{Data: data})
 	}
 	own, err := os.MkdirTemp("", "skl-registry-")
 	if err != nil {
@@ -41,6 +42,15 @@ func OpenBeside(ctx context.Context, data string) (*Server, error) {
 	}
 	s.scratch = own
 	return s, nil
+}
+
+// Serving names the processes that serve the registry, where many can: see [meta.Tx.Serving].
+func (s *Server) Serving(ctx context.Context) (names []string, err error) {
+	err = s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
+		names, err = tx.Serving(ctx)
+		return err
+	})
+	return names, err
 }
 
 // An attachment says how data is opened.

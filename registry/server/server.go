@@ -207,10 +207,6 @@ func (s *Server) undo() {
 //go:noinline
 func (s *Server) path(name string) string { return filepath.Join(s.cfg.Data, name) }
 
-func inUse(data string) error {
-	return diag.New(diag.Failed, "data_in_use", "another process has the registry in %s open", data)
-}
-
 // layout makes the directories and takes the lock.
 func (s *Server) layout(ctx context.Context) error {
 	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
@@ -220,7 +216,7 @@ func (s *Server) layout(ctx context.Context) error {
 	defer cancel()
 	unlock, err := durable.Lock(wait, s.cfg.Data, nil)
 	if errors.Is(err, durable.ErrLocked) {
-		return inUse(s.cfg.Data)
+		return diag.New(diag.Failed, "data_in_use", "another process has the registry in %s open", s.cfg.Data)
 	}
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func TestUpgradeBesideReaders(t *testing.T) {
 	var readers sync.WaitGroup
 	readers.Go(func() {
 		err := s.View(t.Context(), func(tx *meta.Tx) error {
-			_, err := tx.Leases(t.Context(), "")
+			_, err := tx.Serving(t.Context())
 			close(reading)
 			<-end
 			return err

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -103,14 +104,28 @@ func (a *Admin) openData(ctx context.Context, dir string) (*server.Server, error
 	if err := a.hasData(dir); err != nil {
 		return nil, err
 	}
-	s, err := server.Open(ctx, server.Config{Data: dir})
-	if errors.Is(err, diag.Code("data_in_use")) {
-		s, err = server.OpenBeside(ctx, dir)
-	}
+	s, err := server.OpenData(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := keepAdminToken(s, dir); err != nil { // there is a new one if there was none, as after serve --open
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// openAlone is openData for what would hurt those who push to a process that serves the data, wherever that is.
+func (a *Admin) openAlone(ctx context.Context, dir string) (*server.Server, error) {
+	s, err := a.openData(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	serving, err := s.Serving(ctx)
+	if err == nil && len(serving) > 0 {
+		err = diag.New(diag.Failed, "data_in_use", "the registry of %s is served by %s", a.Scope.Short(dir), diag.Printable(strings.Join(serving, ", ")))
+	}
+	if err != nil {
 		s.Close()
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type Collected struct {
 
 // GC removes content that nothing needs. No server may have the data open.
 func (a *Admin) GC(ctx context.Context, r GCRequest) (Collected, error) {
-	s, err := a.openData(ctx, a.dataDir(r.Data))
+	s, err := a.openAlone(ctx, a.dataDir(r.Data))
 	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "data_in_use" {
 		e.Hint("a server that runs does this itself, as often as every in [gc] of registry.toml says; to do it now, stop that server")
 	}
