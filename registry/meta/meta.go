@@ -32,6 +32,8 @@ var (
 type Store interface {
 	// View runs fn on one consistent state of the database. fn must not write.
 	View(ctx context.Context, fn func(*Tx) error) error
+	// Read is View of a single statement, which costs less where the database is elsewhere: of several each may see another state.
+	Read(ctx context.Context, fn func(*Tx) error) error
 	// Update runs fn as one serialisable transaction: what fn did is durable when Update
 	// returns nil, and did not happen when it returns an error. fn may run more than once
 	// and must have no effect elsewhere. Concurrent updates may share one commit.

@@ -20,7 +20,7 @@ func (s *Store) object(ctx context.Context, d blob.Digest) (o meta.Object, err e
 	if err := ctx.Err(); err != nil {
 		return o, err
 	}
-	err = s.meta.View(ctx, func(tx *meta.Tx) (err error) {
+	err = s.meta.Read(ctx, func(tx *meta.Tx) (err error) {
 		o, err = tx.Object(ctx, d.String())
 		return err
 	})

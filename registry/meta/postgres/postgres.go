@@ -177,17 +177,9 @@ func (s *store) migrate(ctx context.Context, upgrading func(meta.Schema) error) 
 
 // View implements [meta.Store]. A View within a View takes one more of the readers.
 func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
-	select {
-	case <-s.closing:
-		return batch.ErrClosed
-	default:
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	c, err := s.readers.Conn(ctx)
+	c, err := s.reader(ctx)
 	if err != nil {
-		return s.diagnose(err)
+		return err
 	}
 	defer c.Close() // gives it back, or closes what does not work any more
 	t, err := c.BeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
@@ -203,6 +195,32 @@ func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 		}
 	}()
 	return s.diagnose(fn(meta.NewTx(session, dialect{&s.cache})))
+}
+
+// Read implements [meta.Store].
+func (s *store) Read(ctx context.Context, fn func(*meta.Tx) error) error {
+	c, err := s.reader(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	session := &session{c: c}
+	defer func() { session.c = nil }() // also when fn panics
+	return s.diagnose(fn(meta.NewTx(session, dialect{&s.cache})))
+}
+
+// reader is a connection for reading. The caller closes it.
+func (s *store) reader(ctx context.Context) (*sql.Conn, error) {
+	select {
+	case <-s.closing:
+		return nil, batch.ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, err := s.readers.Conn(ctx)
+	return c, s.diagnose(err)
 }
 
 // Close waits for updates and views that run, and closes the connections. Later calls do nothing.

@@ -164,6 +164,9 @@ func (s *store) limit(ctx context.Context, size int64) error {
 	return err
 }
 
+// Read implements [meta.Store].
+func (s *store) Read(ctx context.Context, fn func(*meta.Tx) error) error { return s.View(ctx, fn) }
+
 // View implements [meta.Store]. A View within a View takes one more of the readers.
 func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 	var c *conn
