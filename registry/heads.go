@@ -323,13 +323,7 @@ func (g *Registry) appendAgain(ctx context.Context, size int64, shown tlog.Check
 func (g *Registry) signHead(ctx context.Context, fn func(tx *meta.Tx, sign func(extra ...string) ([]byte, error)) (note []byte, err error)) (note []byte, err error) {
 	for tries := 1; ; tries++ {
 		err := g.view(ctx, func(tx *meta.Tx) (err error) {
-			now := g.now()
-			if g.Heads != nil {
-				if now, err = tx.Now(ctx); err != nil { // one clock for all processes
-					return err
-				}
-			}
-			note, err = fn(tx, func(extra ...string) ([]byte, error) { return g.Key.Sign(ctx, logStorage{tx}, now, extra...) })
+			note, err = fn(tx, func(extra ...string) ([]byte, error) { return g.Key.Sign(ctx, logStorage{tx}, g.now(), extra...) })
 			return err
 		})
 		if err != nil || g.Heads == nil {

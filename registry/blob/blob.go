@@ -123,7 +123,7 @@ type Remote interface {
 	Store
 	// Probe asks whether it answers. Errors: ErrUnavailable.
 	Probe(ctx context.Context) error
-	// URL is an address from which everybody can read d for a while, unverified. Errors: ErrNotFound, ErrCorrupt.
+	// URL is an address from which everybody can read d for a while, unverified; "" if there is none. Errors: ErrNotFound, ErrCorrupt.
 	URL(ctx context.Context, d Digest, valid time.Duration) (string, error)
 	// Survey notes which blobs are not there any more, for Stat to say, without a question for each.
 	Survey(ctx context.Context) error

@@ -44,6 +44,8 @@ type setup struct {
 	Fsck  bool  // before it serves
 	Cache int64 // MiB of blobs that are elsewhere; 0 is the server's own
 
+	Clock time.Duration // how far the clock of its machine is ahead of the one here
+
 	Replica string        // its name
 	Drain   time.Duration // how long it says that it ends; 0 is the server's own
 	Program string        `json:"-"` // what to run; "" is this test
@@ -76,7 +78,7 @@ func child(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	warnings := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	srv, err := server.Open(ctx, s.config(), server.WithLogger(warnings))
+	srv, err := server.Open(ctx, s.config(), server.WithLogger(warnings), server.WithClock(func() time.Time { return time.Now().Add(s.Clock) }))
 	if err != nil {
 		return err
 	}

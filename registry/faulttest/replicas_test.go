@@ -139,11 +139,13 @@ func newPair(t *testing.T, dirs ...string) *pair {
 	return newPairOf(t, setup{Grace: 5 * time.Second, Every: 100 * time.Millisecond}, dirs...)
 }
 
-// newPairOf is newPair of servers with other settings.
+// newPairOf is newPair of servers with other settings; the clock is that of the second.
 func newPairOf(t *testing.T, s setup, dirs ...string) *pair {
 	t.Helper()
 	p := &pair{log: newLog()}
+	clock := s.Clock
 	for i, dir := range dirs {
+		s.Clock = time.Duration(i) * clock
 		s.Data, s.Replica, s.Drain = dir, fmt.Sprint("r", i), 500*time.Millisecond
 		p.setups, p.processes = append(p.setups, s), append(p.processes, launch(t, s))
 	}

@@ -60,7 +60,7 @@ func (s *Server) newAccess(ctx context.Context) (*access, error) {
 		return nil, err
 	}
 	a := &access{byAddress: auth.NewLimiter(s.cfg.Limits.rates(1), nil), byToken: auth.NewLimiter(s.cfg.Limits.rates(tokenFactor), nil)}
-	a.Authenticator = auth.Authenticator{Lookup: s.Registry.LookupToken, Bearers: key, Open: s.cfg.Access.Open, Limiter: a.byAddress}
+	a.Authenticator = auth.Authenticator{Lookup: s.Registry.LookupToken, Bearers: key, Open: s.cfg.Access.Open, Limiter: a.byAddress, Now: s.now}
 	a.SignedIn = func(r *http.Request, id auth.Identity) {
 		who := registry.Caller{Identity: id}
 		if v := visitOf(r); v != nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/skl-project/skl/spec/policy"
 )
 
-// admitBy judges releases by the rules in a file, which is read once, for a registry whose address is url, "" if it does not know that.
+// admitBy judges releases by the rules in a file, which is read once, for a registry whose address is url, "" if it does not know that, at the time
+// that now tells.
 // A release that does not hold a rule is refused with code policy_refused, file, line and rule.
-func admitBy(path, url string) (func(meta.Release, wire.Report) error, error) {
+func admitBy(path, url string, now func() time.Time) (func(meta.Release, wire.Report) error, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, invalid("", 0, 0, "the policy cannot be read: %w", err)
@@ -33,10 +34,10 @@ func admitBy(path, url string) (func(meta.Release, wire.Report) error, error) {
 		return nil, invalid(path, 0, 0, "min_age and shadowing are about installed skills, so a registry cannot judge them")
 	}
 	return func(r meta.Release, report wire.Report) error {
-		if err := f.Current(time.Now()); err != nil {
+		if err := f.Current(now()); err != nil {
 			return diag.New(diag.Refused, "policy_refused", "%w", err)
 		}
-		refusals := p.Check([]policy.Subject{subjectOf(r, report, url)}, time.Now())
+		refusals := p.Check([]policy.Subject{subjectOf(r, report, url)}, now())
 		if len(refusals) == 0 {
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
@@ -219,6 +220,9 @@ func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewh
 		}
 		s.logger = s.logger.With("replica", s.cfg.replica())
 		g.Logger = s.logger
+		if err := s.setClock(ctx, g); err != nil {
+			return err
+		}
 		if err := s.openBlobs(ctx, g, e.next.Blobs, cache); err != nil {
 			return err
 		}
@@ -238,6 +242,21 @@ func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewh
 }
 
 // openFile opens the directory's own metadata.
+// setClock makes the database's clock that of the registry.
+func (s *Server) setClock(ctx context.Context, g *registry.Registry) (err error) {
+	if s.clock, err = registry.OpenClock(ctx, g.Meta, s.local); err != nil {
+		return err
+	}
+	g.Now = s.clock.Now
+	if g.Issuers != nil {
+		g.Issuers.Now = s.clock.Now
+	}
+	if off := s.clock.Ahead(); off.Abs() > maxSkew {
+		s.logger.Warn("the clock of this machine is not that of the database", "ahead", off.Round(time.Second))
+	}
+	return nil
+}
+
 func (s *Server) openFile(ctx context.Context, readers int) (meta.Store, error) {
 	return sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers, Upgrading: s.upgrading, Mover: s.mover})
 }
@@ -270,7 +289,7 @@ func (s *Server) openBlobs(ctx context.Context, g *registry.Registry, address, c
 	if err != nil {
 		return err
 	}
-	blobs, err := s3.Open(ctx, at, s3.Options{Meta: g.Meta, Dir: cache, Cache: s.cfg.Blobs.Cache << 20})
+	blobs, err := s3.Open(ctx, at, s3.Options{Meta: g.Meta, Dir: cache, Cache: s.cfg.Blobs.Cache << 20, Now: g.Now})
 	if err != nil {
 		return err
 	}

@@ -138,30 +138,21 @@ func (s *Server) probeDatabase(ctx context.Context) error {
 	return err
 }
 
-// probeClock compares the clock of this process with that of the database, where others go by that too.
+// probeClock compares the clock of this process with that of the database, where others go by that too. The registry goes by the database's,
+// but what this machine signs for the bucket, and its certificates, go by its own.
 func (s *Server) probeClock(ctx context.Context) error {
-	if !s.shared {
+	if s.clock == nil {
 		return nil
 	}
-	before, now := time.Now(), time.Time{}
-	if err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) (err error) {
-		now, err = tx.Now(ctx)
-		return err
-	}); err != nil {
+	if err := s.clock.Set(ctx); err != nil {
 		return nil // the probe of the database says it
 	}
-	return clockError(before, now, time.Now())
-}
-
-// clockError refuses a time of the database that is more than maxSkew from when it was asked for.
-func clockError(before, now, after time.Time) error {
-	off := max(before.Sub(now), now.Sub(after))
+	off, side := s.clock.Ahead(), "ahead of"
+	if off < 0 {
+		off, side = -off, "behind"
+	}
 	if off <= maxSkew {
 		return nil
-	}
-	side := "behind"
-	if before.After(now) {
-		side = "ahead of"
 	}
 	return diag.New(diag.Failed, "clock_skew", "%s %s that of the database", off.Round(time.Second), side)
 }

@@ -327,21 +327,3 @@ func TestReplicasLeave(t *testing.T) {
 		t.Errorf("the last one took %s, %v", time.Since(began), err)
 	}
 }
-
-// Clocks may differ by half a minute.
-func TestClocks(t *testing.T) {
-	now := time.Now()
-	for _, test := range []struct {
-		ahead, took time.Duration // of the clock here
-		want        string
-	}{{0, 0, ""}, {29 * time.Second, 0, ""}, {-29 * time.Second, 0, ""}, {40 * time.Second, 20 * time.Second, "40s ahead of that of the database"},
-		{-40 * time.Second, 20 * time.Second, ""}, {-90 * time.Minute, time.Second, "1h29m59s behind that of the database"}} {
-		got := ""
-		if err := clockError(now.Add(test.ahead), now, now.Add(test.ahead+test.took)); err != nil {
-			got = notReady(err)
-		}
-		if got != test.want {
-			t.Errorf("%+v: %q", test, got)
-		}
-	}
-}

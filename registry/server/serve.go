@@ -116,6 +116,9 @@ func (s *Server) beat(ctx context.Context) {
 		return
 	}
 	n, err := s.Registry.Beat(ctx)
+	if err == nil {
+		err = s.clock.Set(ctx)
+	}
 	if errors.Is(err, diag.Code(meta.CodeNewer)) {
 		p := api.Problem(err)
 		if s.outdated.Swap(&p) == nil {

@@ -65,6 +65,8 @@ type Server struct {
 	told     func(meta.Schema) error      // of an older schema, instead of the log; nil for that
 	outdated atomic.Pointer[wire.Problem] // this program is too old for the database by now; nil if it is not
 	shared   bool                         // by many processes: nothing in the data directory has to stay
+	local    func() time.Time             // the clock of this machine; nil means time.Now
+	clock    *registry.Clock              // that of the database, if it is shared; else nil
 	draining atomic.Bool                  // it is about to end
 	scratch  string                       // directory to remove at the end; "" if there is none
 	names    []string                     // of the server, besides loopback
@@ -90,6 +92,9 @@ type Option func(*Server)
 
 // WithLogger sends the log to l. Without it there is none.
 func WithLogger(l *slog.Logger) Option { return func(s *Server) { s.logger = l } }
+
+// WithClock takes now for the clock of the machine.
+func WithClock(now func() time.Time) Option { return func(s *Server) { s.local = now } }
 
 // WithVersion names the version of the program to clients. Without it that is "unknown".
 func WithVersion(version string) Option { return func(s *Server) { s.version = version } }
@@ -126,7 +131,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 		g.Meta = away.Store // so that Close closes it
 	}
 	if cfg.Policy != "" {
-		if g.Admit, err = admitBy(cfg.Policy, cfg.URL); err != nil {
+		if g.Admit, err = admitBy(cfg.Policy, cfg.URL, s.now); err != nil {
 			return s, err
 		}
 	}
@@ -161,6 +166,14 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	s.names = cfg.names()
 	s.handler = s.routes()
 	return s, nil
+}
+
+// now is the time of the registry: that of its database, if many processes share it.
+func (s *Server) now() time.Time {
+	if s.clock != nil {
+		return s.clock.Now()
+	}
+	return time.Now()
 }
 
 // blank is a server that nothing was opened for.

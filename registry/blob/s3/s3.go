@@ -47,6 +47,8 @@ type Options struct {
 	Cache int64      // bytes of content that are kept in Dir; 0 means 1 GiB
 	// MaxBytes is the largest blob that is accepted; 0 means no limit.
 	MaxBytes int64
+	// Now is the clock that all processes go by; nil means time.Now.
+	Now func() time.Time
 }
 
 // A Store is a blob.Store in a bucket; [Open] makes one.
@@ -55,6 +57,7 @@ type Store struct {
 	bucket   *bucket
 	cache    *cache
 	scratch  string
+	now      func() time.Time
 	maxBytes int64
 	reading  singleflight.Group // objects that are fetched, by key
 
@@ -72,7 +75,10 @@ func Open(ctx context.Context, at Address, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{meta: o.Meta, bucket: b, scratch: filepath.Join(o.Dir, "scratch"), maxBytes: o.MaxBytes, leftAge: leftAge, linkTime: linkTime, pageSize: pageSize}
+	s := &Store{meta: o.Meta, bucket: b, scratch: filepath.Join(o.Dir, "scratch"), maxBytes: o.MaxBytes, now: o.Now, leftAge: leftAge, linkTime: linkTime, pageSize: pageSize}
+	if s.now == nil {
+		s.now = time.Now
+	}
 	if err := os.RemoveAll(s.scratch); err != nil {
 		return nil, err
 	}

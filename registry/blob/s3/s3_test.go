@@ -1,8 +1,12 @@
 package s3_test
 
 import (
+	"bytes"
+	"io"
+	"net/http"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/blob/s3"
@@ -52,4 +56,32 @@ func TestBlob(t *testing.T) {
 	registrytest.Blob(t, func(t *testing.T) blob.Store {
 		return open(t, s3.Options{MaxBytes: 8 << 20, Dir: filepath.Join(t.TempDir(), "cache")})
 	})
+}
+
+// TestURL asks for addresses while the clock of the machine is right, and while it is not: then there is none that would work.
+func TestURL(t *testing.T) {
+	for _, off := range []time.Duration{0, 20 * time.Second, 10 * time.Minute, -10 * time.Minute, -2 * time.Hour} {
+		s := open(t, s3.Options{Now: func() time.Time { return time.Now().Add(off) }})
+		content := []byte("what is read elsewhere")
+		d := blob.Sum(blob.SHA256, content)
+		if err := s.Put(t.Context(), d, -1, bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		url, err := s.URL(t.Context(), d, 5*time.Minute)
+		if err != nil || (url != "") != (off < time.Minute && off > -time.Minute) {
+			t.Errorf("off by %s: %q, %v", off, url, err)
+		}
+		if url == "" {
+			continue
+		}
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("off by %s: %d %s, %v", off, resp.StatusCode, got, err)
+		}
+	}
 }

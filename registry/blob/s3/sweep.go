@@ -20,7 +20,7 @@ func (s *Store) Uploads(ctx context.Context) iter.Seq2[blob.Upload, error] {
 				return
 			}
 		}
-		for l, err := range s.left(ctx, time.Now().Add(-s.leftAge)) {
+		for l, err := range s.left(ctx, s.now().Add(-s.leftAge)) {
 			if !yield(blob.Upload{ID: leftID + l.key, Size: l.size, Modified: l.modified}, err) || err != nil {
 				return
 			}

@@ -35,7 +35,7 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 	case err != nil:
 		return 0, err
 	case u.Whole || u.Length != offset:
-		return 0, elsewhere(u)
+		return 0, s.elsewhere(u)
 	}
 	f, err := os.CreateTemp(s.scratch, "append-")
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 	if err := s.send(ctx, &u, f, rest+n); err != nil {
 		return 0, err
 	}
-	u.Length, u.Version, u.Updated = offset+n, u.Version+1, time.Now()
+	u.Length, u.Version, u.Updated = offset+n, u.Version+1, s.now()
 	err = s.meta.Update(ctx, func(tx *meta.Tx) error {
 		if elapsed(began) > s.linkTime {
 			return fmt.Errorf("%w: storing it took too long", blob.ErrUnavailable)
@@ -82,8 +82,8 @@ var errBusy = fmt.Errorf("%w: %w", blob.ErrOffset, blob.ErrBusy)
 const busyTime = time.Minute
 
 // elsewhere is the error for an upload that is not at the offset of the caller, who may have come between two steps of another process.
-func elsewhere(u meta.Staged) error {
-	if time.Since(u.Updated) < busyTime {
+func (s *Store) elsewhere(u meta.Staged) error {
+	if s.now().Sub(u.Updated) < busyTime {
 		return errBusy
 	}
 	return blob.ErrOffset
@@ -114,7 +114,7 @@ func (s *Store) tail(ctx context.Context, u meta.Staged, f *os.File) (int64, err
 	defer cancel()
 	body, _, err := s.bucket.get(ctx, u.Tail)
 	if errors.Is(err, blob.ErrNotFound) {
-		return 0, elsewhere(u) // somebody else went on meanwhile, or it is lost
+		return 0, s.elsewhere(u) // somebody else went on meanwhile, or it is lost
 	}
 	if err != nil {
 		return 0, err

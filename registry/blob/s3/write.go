@@ -67,7 +67,7 @@ func (s *Store) renew(ctx context.Context, d blob.Digest, size int64) (bool, err
 	if err != nil {
 		return false, blob.About(d, err)
 	}
-	err = s.meta.Update(ctx, func(tx *meta.Tx) error { return tx.RenewObject(ctx, d.String(), o.Key, time.Now()) })
+	err = s.meta.Update(ctx, func(tx *meta.Tx) error { return tx.RenewObject(ctx, d.String(), o.Key, s.now()) })
 	if errors.Is(err, meta.ErrNotFound) { // removed or replaced meanwhile
 		return false, nil
 	}
@@ -92,7 +92,7 @@ func (s *Store) link(ctx context.Context, d blob.Digest, key string, size int64,
 				return err
 			}
 		}
-		return tx.PutObject(ctx, meta.Object{Digest: d.String(), Key: key, Size: size, Modified: time.Now()})
+		return tx.PutObject(ctx, meta.Object{Digest: d.String(), Key: key, Size: size, Modified: s.now()})
 	})
 	if err != nil {
 		return blob.About(d, err)
