@@ -20,7 +20,7 @@ type access struct {
 
 // access finds the namespace of repo and what who may read in it. A namespace that
 // who may not read and one that does not exist are the same: the zero access.
-func (g *Registry) access(ctx context.Context, tx *meta.Tx, who Caller, repo string) (access, error) {
+func (g *Registry) access(ctx context.Context, tx reader, who Caller, repo string) (access, error) {
 	name, _, _ := strings.Cut(repo, "/")
 	if g.Open {
 		return access{ns: meta.Namespace{Name: name, Public: true, Policy: meta.Policy{AcceptAny: true}}, read: true, draft: true}, nil
@@ -41,7 +41,7 @@ func (g *Registry) access(ctx context.Context, tx *meta.Tx, who Caller, repo str
 
 // readable is access for somebody who wants to read; the error names what, a
 // repository, skill or namespace.
-func (g *Registry) readable(ctx context.Context, tx *meta.Tx, who Caller, repo, code, what string) (access, error) {
+func (g *Registry) readable(ctx context.Context, tx reader, who Caller, repo, code, what string) (access, error) {
 	a, err := g.access(ctx, tx, who, repo)
 	switch {
 	case err != nil || a.read:
@@ -218,7 +218,7 @@ func (g *Registry) current(ctx context.Context, tx *meta.Tx, who Caller) (Caller
 }
 
 // storedToken is a token as it is kept, with what it is good for at this moment.
-func storedToken(ctx context.Context, tx *meta.Tx, id string) (auth.Stored, error) {
+func storedToken(ctx context.Context, tx reader, id string) (auth.Stored, error) {
 	t, grants, err := tx.TokenGrants(ctx, id)
 	if err != nil {
 		return auth.Stored{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 )
 
@@ -32,6 +33,9 @@ func TestEveryChangeIsAnEvent(t *testing.T) {
 	try("push acme/pdf@"+digest, push(bob, "acme/pdf", ""))
 	try("push acme/pdf@"+digest, push(bob, "acme/pdf", "latest"))
 	try("tag-delete acme/pdf", func() error { return f.DeleteTag(ctx, bob, "acme/pdf", "latest") })
+	layer := blob.Sum(blob.SHA256, b.Blobs[0].Data)
+	try("blob-delete acme/pdf@"+layer.String(), func() error { return f.DeleteBlob(ctx, bob, "acme/pdf", layer) })
+	push(bob, "acme/pdf", "")() // the blob is there again
 	try("delete acme/pdf@"+digest, func() error { return f.DeleteManifest(ctx, bob, "acme/pdf", digest) })
 	try("push other/pdf@"+digest, push(root, "other/pdf", "")) // a draft
 	try("publish other/pdf@1.0.0", push(root, "other/pdf", "1.0.0"))

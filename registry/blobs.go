@@ -65,7 +65,7 @@ const refreshAfter = 10 * time.Minute
 
 // findBlob finds a blob that can be read with access a. Whoever may push sees what is
 // pushed to the repository; all others what a served manifest names.
-func (g *Registry) findBlob(ctx context.Context, tx *meta.Tx, who Caller, a access, repo string, d blob.Digest) (int64, time.Time, error) {
+func (g *Registry) findBlob(ctx context.Context, tx reader, who Caller, a access, repo string, d blob.Digest) (int64, time.Time, error) {
 	if a.draft || a.ns.Policy.AcceptAny {
 		size, linked, err := tx.Blob(ctx, repo, d.String())
 		if errors.Is(err, meta.ErrNotFound) {
@@ -128,7 +128,7 @@ func (g *Registry) readableBlob(ctx context.Context, who Caller, repo string, d 
 	if err := auth.CheckRepository(repo); err != nil {
 		return 0, err
 	}
-	err = g.view(ctx, func(tx *meta.Tx) error {
+	err = g.recall(ctx, func(tx reader) error {
 		a, err := g.readable(ctx, tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
 		if err != nil {
 			return err
@@ -290,7 +290,10 @@ func (g *Registry) DeleteBlob(ctx context.Context, who Caller, repo string, d bl
 		if errors.Is(err, meta.ErrNotFound) {
 			err = g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
 		}
-		return err
+		if err != nil || g.quiet() {
+			return err
+		}
+		return g.event(ctx, tx, who, "blob-delete", repo+"@"+d.String(), map[string]string{})
 	})
 }
 

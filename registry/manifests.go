@@ -149,7 +149,8 @@ func (g *Registry) Manifest(ctx context.Context, who Caller, repo, reference str
 	if err := auth.CheckRepository(repo); err != nil {
 		return Pulled{}, err
 	}
-	err = g.view(ctx, func(tx *meta.Tx) error {
+	err = g.recall(ctx, func(tx reader) error {
+		p.Warning = ""
 		a, err := g.readable(ctx, tx, who, repo, "unknown_manifest", "manifest "+reference+" in "+repo)
 		if err != nil {
 			return err
@@ -248,7 +249,7 @@ func (g *Registry) whole(ctx context.Context, tx *meta.Tx, m meta.Manifest, budg
 }
 
 // find finds a manifest that can be known of with access a; blocked ones are found.
-func (g *Registry) find(ctx context.Context, tx *meta.Tx, who Caller, a access, repo, reference string) (m meta.Manifest, err error) {
+func (g *Registry) find(ctx context.Context, tx reader, who Caller, a access, repo, reference string) (m meta.Manifest, err error) {
 	if strings.Contains(reference, ":") {
 		m, err = tx.Manifest(ctx, repo, reference)
 	} else {
@@ -358,7 +359,7 @@ func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag 
 				return err
 			}
 		}
-		if g.Open || !p.Created && tag == "" {
+		if g.quiet() || !p.Created && tag == "" {
 			return nil
 		}
 		return g.event(ctx, tx, who, "push", m.Repo+"@"+m.Digest, map[string]string{"type": m.ArtifactType, "tag": tag})
@@ -510,7 +511,7 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 		if err != nil {
 			return err
 		}
-		if g.Open {
+		if g.quiet() {
 			return nil
 		}
 		return g.event(ctx, tx, who, "delete", repo+"@"+digest, map[string]string{"type": m.ArtifactType})
@@ -534,7 +535,7 @@ func (g *Registry) DeleteTag(ctx context.Context, who Caller, repo, tag string) 
 		if errors.Is(err, meta.ErrNotFound) {
 			err = g.unknown(who, "unknown_tag", "tag %s in %s", tag, repo)
 		}
-		if err != nil || g.Open {
+		if err != nil || g.quiet() {
 			return err
 		}
 		return g.event(ctx, tx, who, "tag-delete", repo, map[string]string{"tag": tag})

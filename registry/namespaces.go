@@ -483,7 +483,7 @@ func (g *Registry) RevokeToken(ctx context.Context, who Caller, id string) error
 // LookupToken is what auth.Authenticator asks. A token is good for what it was made for, and
 // never for more than its account may now.
 func (g *Registry) LookupToken(ctx context.Context, id string) (stored auth.Stored, err error) {
-	err = g.view(ctx, func(tx *meta.Tx) error {
+	err = g.recall(ctx, func(tx reader) error {
 		stored, err = storedToken(ctx, tx, id)
 		if errors.Is(err, meta.ErrNotFound) {
 			return fmt.Errorf("%w: %w", auth.ErrUnknown, err)

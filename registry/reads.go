@@ -313,7 +313,7 @@ func (g *Registry) Events(ctx context.Context, who Caller, q meta.AuditQuery) (l
 
 // eventActions are the actions that events can have.
 func eventActions() []string {
-	return strings.Fields("advisory-add advisory-withdraw approve attach block delete deprecate grant image log-append-again namespace-create namespace-loosen namespace-update near-name-allow promote publish " +
+	return strings.Fields("advisory-add advisory-withdraw approve attach blob-delete block delete deprecate grant image log-append-again namespace-create namespace-loosen namespace-update near-name-allow promote publish " +
 		"publisher-add publisher-remove push quarantine reject sign-in tag-delete token-create token-exchange token-revoke unblock undeprecate ungrant unyank yank")
 }
 

@@ -79,6 +79,7 @@ type Registry struct {
 	holds     string
 	contents  contents
 	heads     heads
+	memory    *rowMemory // nil without
 }
 
 // A Caller is who asks, and from where.

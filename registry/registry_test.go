@@ -72,6 +72,9 @@ func open(t testing.TB, policy meta.Policy) *fixture {
 	}
 	f := &fixture{t: t, dir: dir, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	f.Registry = &registry.Registry{Blobs: blobs, Meta: db, Key: key, Now: func() time.Time { return f.now }}
+	if metatest.Postgres() {
+		f.Remember()
+	}
 	for _, n := range []meta.Namespace{{Name: "acme", Policy: policy}, {Name: "other"}} {
 		if err := f.CreateNamespace(ctx, root, n); err != nil {
 			t.Fatal(err)

@@ -224,6 +224,11 @@ func (tx *Tx) Events(ctx context.Context, q AuditQuery) ([]Event, error) {
 	return list(ctx, tx, scanEvent, query+` ORDER BY id DESC LIMIT $2`, args...)
 }
 
+// EventsFrom lists events, the oldest first, from one on.
+func (tx *Tx) EventsFrom(ctx context.Context, id int64, limit int) ([]Event, error) {
+	return list(ctx, tx, scanEvent, `SELECT id, at, account, token, remote, action, target, detail FROM events WHERE id >= $1 ORDER BY id LIMIT $2`, id, limit)
+}
+
 // Use notes that something that is good for once was used, until it would be worth nothing anyhow. Its error is ErrExists if it was
 // used before. What is over at now is forgotten.
 func (tx *Tx) Use(ctx context.Context, id string, until, now time.Time) error {

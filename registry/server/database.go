@@ -226,6 +226,7 @@ func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewh
 		if err := s.openBlobs(ctx, g, e.next.Blobs, cache); err != nil {
 			return err
 		}
+		g.Remember()
 		return s.keepLocation(e)
 	}
 	owned := false
@@ -241,7 +242,6 @@ func (s *Server) openStores(ctx context.Context, g *registry.Registry, e *elsewh
 	return s.own(ctx, e, owned)
 }
 
-// openFile opens the directory's own metadata.
 // setClock makes the database's clock that of the registry.
 func (s *Server) setClock(ctx context.Context, g *registry.Registry) (err error) {
 	if s.clock, err = registry.OpenClock(ctx, g.Meta, s.local); err != nil {
@@ -257,6 +257,7 @@ func (s *Server) setClock(ctx context.Context, g *registry.Registry) (err error)
 	return nil
 }
 
+// openFile opens the directory's own metadata.
 func (s *Server) openFile(ctx context.Context, readers int) (meta.Store, error) {
 	return sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: readers, Upgrading: s.upgrading, Mover: s.mover})
 }

@@ -73,7 +73,7 @@ func (s *Server) about() wire.About {
 // generation changes with every change: each is an event of the audit trail.
 func (s *Server) generation(ctx context.Context) (int64, error) {
 	var last int64
-	err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
+	err := s.Registry.Meta.Read(ctx, func(tx *meta.Tx) error {
 		events, err := tx.Events(ctx, meta.AuditQuery{Limit: 1})
 		if err == nil && len(events) > 0 {
 			last = events[0].ID

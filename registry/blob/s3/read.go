@@ -59,16 +59,16 @@ func (s *Store) URL(ctx context.Context, d blob.Digest, valid time.Duration) (st
 	return u.String(), nil
 }
 
-// Open returns verified content: of the cache, else from S3 by way of that.
+// Open returns verified content: of the cache, without asking whether it is anywhere else, or from S3 by way of that.
 func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 	for range tries {
-		o, err := s.object(ctx, d)
-		if err != nil {
-			return nil, err
-		}
 		content, err := s.cache.open(ctx, d)
 		if !errors.Is(err, blob.ErrNotFound) {
 			return content, err
+		}
+		o, err := s.object(ctx, d)
+		if err != nil {
+			return nil, err
 		}
 		content, err = s.fetch(ctx, d, o)
 		if !errors.Is(err, errMoved) {
