@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/oci/peertest"
 )
 
@@ -65,6 +66,9 @@ func TestDamageHeals(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(closeStores)
+			if g.Blobs, err = fs.Open(filepath.Join(dir, "content")); err != nil { // what is in a bucket would be read from a cache
+				t.Fatal(err)
+			}
 			g.Open = true
 			s, c, stored := &site{t: t, g: g, server: serveAll(t, g)}, newClient(t, tt.pkg), filepath.Join(dir, "content")
 			tt.push(c, s.host())
