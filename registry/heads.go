@@ -283,7 +283,9 @@ func (g *Registry) appendAgain(ctx context.Context, size int64, shown tlog.Check
 			if err != nil {
 				return err
 			}
-			if _, err := tlog.Append(ctx, logStorage{tx}, rec); err != nil {
+			if _, err := tlog.Append(ctx, logStorage{tx}, rec); errors.Is(err, meta.ErrExists) { // hashes of what is gone: the database did not go back, somebody removed it
+				return cutLog(size, shown.Size)
+			} else if err != nil {
 				return err
 			}
 			gone, differs, err := g.goBy(ctx, tx, rec)

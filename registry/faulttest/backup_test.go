@@ -3,16 +3,13 @@ package faulttest
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/skl-project/skl/registry"
-	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/meta/metatest"
+	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -60,11 +57,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	to, err := fs.Open(filepath.Join(backup, "blobs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied, err := srv.Registry.Backup(t.Context(), filepath.Join(backup, "meta.db"), to, nil)
+	copied, err := srv.Backup(t.Context(), backup, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,17 +73,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	stop()
 	wg.Wait()
 
-	from, err := fs.Open(filepath.Join(restored, "blobs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := registry.CopyBlobs(t.Context(), from, to); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(backup, "meta.db"), filepath.Join(restored, "meta.db")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(restored, "keys"), os.DirFS(filepath.Join(data, "keys"))); err != nil {
+	if _, err := server.Restore(t.Context(), restored, backup); err != nil {
 		t.Fatal(err)
 	}
 	srv2, c := open(t, setup{Data: restored})
