@@ -22,12 +22,13 @@ type Clock struct {
 // A reading is the time of the database at a moment of this machine.
 type reading struct{ local, shared time.Time }
 
-// OpenClock sets a clock by the database of a store. Local is the clock of the machine; nil means time.Now.
+// OpenClock sets a clock by the database of a store, from what local says, the clock of the machine; nil means time.Now.
 func OpenClock(ctx context.Context, store meta.Store, local func() time.Time) (*Clock, error) {
 	if local == nil {
 		local = time.Now
 	}
-	c := &Clock{store: store, local: local}
+	c, now := &Clock{store: store, local: local}, local()
+	c.last.Store(&reading{now, now.Round(0)})
 	return c, c.Set(ctx)
 }
 
@@ -53,17 +54,12 @@ func (c *Clock) Set(ctx context.Context) error {
 		return err
 	}
 	after := c.local()
-	took := after.Sub(before)
-	last := c.last.Load()
-	if last == nil {
-		c.last.Store(&reading{after, now.Add(took / 2)})
-		return nil
-	}
+	last, latest := c.last.Load(), now.Add(after.Sub(before))
 	switch is := last.at(after); {
 	case is.Before(now):
 		c.last.CompareAndSwap(last, &reading{after, now})
-	case is.After(now.Add(took)):
-		c.last.CompareAndSwap(last, &reading{after, now.Add(took)})
+	case is.After(latest):
+		c.last.CompareAndSwap(last, &reading{after, latest})
 	}
 	return nil
 }

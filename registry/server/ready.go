@@ -147,7 +147,12 @@ func (s *Server) probeClock(ctx context.Context) error {
 	if err := s.clock.Set(ctx); err != nil {
 		return nil // the probe of the database says it
 	}
-	off, side := s.clock.Ahead(), "ahead of"
+	return clockError(s.clock.Ahead())
+}
+
+// clockError refuses a clock that is more than maxSkew ahead of the database's, or behind it.
+func clockError(off time.Duration) error {
+	side := "ahead of"
 	if off < 0 {
 		off, side = -off, "behind"
 	}

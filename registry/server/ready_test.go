@@ -17,8 +17,16 @@ type outage struct {
 }
 
 func (o *outage) View(ctx context.Context, fn func(*meta.Tx) error) error {
+	return o.ask(ctx, fn, o.Store.View)
+}
+
+func (o *outage) Read(ctx context.Context, fn func(*meta.Tx) error) error {
+	return o.ask(ctx, fn, o.Store.Read)
+}
+
+func (o *outage) ask(ctx context.Context, fn func(*meta.Tx) error, reached func(context.Context, func(*meta.Tx) error) error) error {
 	if !o.lasts.Load() {
-		return o.Store.View(ctx, fn)
+		return reached(ctx, fn)
 	}
 	time.Sleep(time.Second) // it takes a while until somebody knows
 	return fmt.Errorf("%w: for a test", meta.ErrUnavailable)

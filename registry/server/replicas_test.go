@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/tlog"
 )
@@ -326,4 +328,39 @@ func TestReplicasLeave(t *testing.T) {
 	if err := stops[1](); err != nil || time.Since(began) > 900*time.Millisecond {
 		t.Errorf("the last one took %s, %v", time.Since(began), err)
 	}
+}
+
+// Clocks may differ by half a minute.
+func TestClocks(t *testing.T) {
+	s := newSite(t, nil)
+	for _, test := range []struct {
+		ahead, took time.Duration // of the clock here
+		want        string
+	}{{0, 0, ""}, {29 * time.Second, 0, ""}, {-29 * time.Second, 0, ""}, {40 * time.Second, 20 * time.Second, "40s ahead of that of the database"},
+		{-40 * time.Second, 20 * time.Second, ""}, {-90 * time.Minute, time.Second, "1h29m59s behind that of the database"}} {
+		ahead := test.ahead
+		slow := slowAnswers{s.s.Registry.Meta, func() { ahead += test.took }}
+		clock, err := registry.OpenClock(t.Context(), slow, func() time.Time { return time.Now().Add(ahead) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := clockError(clock.Ahead()); err != nil {
+			got = notReady(err)
+		}
+		if got != test.want {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
+// slowAnswers are metadata that are read in a time that after lets pass.
+type slowAnswers struct {
+	meta.Store
+	after func()
+}
+
+func (s slowAnswers) Read(ctx context.Context, fn func(*meta.Tx) error) error {
+	defer s.after()
+	return s.Store.Read(ctx, fn)
 }

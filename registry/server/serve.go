@@ -115,10 +115,10 @@ func (s *Server) beat(ctx context.Context) {
 	if !s.shared {
 		return
 	}
-	n, err := s.Registry.Beat(ctx)
-	if err == nil {
-		err = s.clock.Set(ctx)
+	if err := s.clock.Set(ctx); err != nil && ctx.Err() == nil {
+		s.logger.Warn("the time of the database is not known; it goes on from what it was", "error", err)
 	}
+	n, err := s.Registry.Beat(ctx)
 	if errors.Is(err, diag.Code(meta.CodeNewer)) {
 		p := api.Problem(err)
 		if s.outdated.Swap(&p) == nil {

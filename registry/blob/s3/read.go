@@ -45,12 +45,12 @@ func (s *Store) Stat(ctx context.Context, d blob.Digest) (int64, error) {
 // URL signs an address of the object. S3 is not asked. There is none while the clock of this machine, which signs, is off by more than a tenth of the
 // time that the address is good for: S3 would take it for one that ended, or let it live longer.
 func (s *Store) URL(ctx context.Context, d blob.Digest, valid time.Duration) (string, error) {
+	if time.Until(s.now()).Abs() > valid/10 {
+		return "", nil
+	}
 	o, err := s.object(ctx, d)
 	if err != nil {
 		return "", err
-	}
-	if time.Until(s.now()).Abs() > valid/10 {
-		return "", nil
 	}
 	u, err := s.bucket.PresignedGetObject(ctx, s.bucket.name, s.bucket.prefix+o.Key, valid, nil)
 	if err != nil {
