@@ -22,9 +22,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
-	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/blob/s3"
-	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/tlog"
@@ -86,22 +84,14 @@ func open(t testing.TB, policy meta.Policy) *fixture {
 // openBlobs opens a store of blobs in dir, or in a bucket where that is what is tested.
 func openBlobs(t testing.TB, dir string, db meta.Store) blob.Store {
 	t.Helper()
-	if !metatest.S3() {
-		blobs, err := fs.Open(filepath.Join(dir, "blobs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return blobs
-	}
-	at, err := s3.ParseAddress(s3test.Address(t))
+	blobs, err := metatest.OpenBlobs(t.Context(), filepath.Join(dir, "blobs"), db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blobs, err := s3.Open(t.Context(), at, s3.Options{Meta: db, Dir: filepath.Join(dir, "cache")})
-	if err != nil {
-		t.Fatal(err)
+	if remote, is := blobs.(*s3.Store); is {
+		return outside{remote, t}
 	}
-	return outside{blobs, t}
+	return blobs
 }
 
 // outside is a store that must not be asked in a transaction: it is elsewhere, and asks the metadata itself.

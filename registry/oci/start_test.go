@@ -19,9 +19,6 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
-	"github.com/skl-project/skl/registry/blob/fs"
-	"github.com/skl-project/skl/registry/blob/s3"
-	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/oci"
@@ -34,7 +31,7 @@ func open(ctx context.Context, dir string) (*registry.Registry, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	blobs, err := openBlobs(ctx, filepath.Join(dir, "content"), store)
+	blobs, err := metatest.OpenBlobs(ctx, filepath.Join(dir, "content"), store)
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}
@@ -47,22 +44,6 @@ func open(ctx context.Context, dir string) (*registry.Registry, func(), error) {
 		g.Remember()
 	}
 	return g, func() { store.Close() }, nil
-}
-
-// openBlobs opens a store in dir, or in a bucket where that is what is tested.
-func openBlobs(ctx context.Context, dir string, db meta.Store) (blob.Store, error) {
-	if !metatest.S3() {
-		return fs.Open(dir)
-	}
-	place, err := s3test.Place()
-	if err != nil {
-		return nil, err
-	}
-	at, err := s3.ParseAddress(place)
-	if err != nil {
-		return nil, err
-	}
-	return s3.Open(ctx, at, s3.Options{Meta: db, Dir: dir})
 }
 
 func newRegistry(t testing.TB) *registry.Registry {

@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/skl-project/skl/registry/blob"
+	blobfs "github.com/skl-project/skl/registry/blob/fs"
+	"github.com/skl-project/skl/registry/blob/s3"
 	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/postgres"
@@ -82,6 +85,22 @@ func Open(ctx context.Context, dir string) (meta.Store, error) {
 	default:
 		return postgres.Open(ctx, at.URL, postgres.Options{Pooler: at.Pooler})
 	}
+}
+
+// OpenBlobs opens an empty store of blobs for the metadata of db: in dir, or in a bucket, with a cache in dir, where that is what is tested.
+func OpenBlobs(ctx context.Context, dir string, db meta.Store) (blob.Store, error) {
+	if !S3() {
+		return blobfs.Open(dir)
+	}
+	place, err := s3test.Place()
+	if err != nil {
+		return nil, err
+	}
+	at, err := s3.ParseAddress(place)
+	if err != nil {
+		return nil, err
+	}
+	return s3.Open(ctx, at, s3.Options{Meta: db, Dir: dir})
 }
 
 // SQL opens the database of a directory behind the back of a server, until the end of the test.
