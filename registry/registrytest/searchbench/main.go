@@ -7,9 +7,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -30,11 +28,12 @@ import (
 	"github.com/skl-project/skl/registry/meta/postgres"
 	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
 	"github.com/skl-project/skl/registry/meta/sqlite"
+	"github.com/skl-project/skl/registry/registrytest/program"
 	"github.com/skl-project/skl/spec/skill"
 )
 
 var (
-	program = flag.String("skl", "", "the program skl")
+	shipped = flag.String("skl", "", "the program skl")
 	store   = flag.String("store", "sqlite", "sqlite or postgres")
 	skills  = flag.Int("skills", 300_000, "how many skills")
 	asked   = flag.Int("searches", 3_000, "how many searches are measured in each row")
@@ -47,8 +46,8 @@ const bodyLines = 25
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
-	_, err := exec.LookPath(*program)
-	check(err)
+	_, err := exec.LookPath(*shipped)
+	program.Check(err)
 	real := read(flag.Args())
 	address := []string{"--data", *data}
 	var db meta.Store
@@ -56,15 +55,15 @@ func main() {
 	switch *store {
 	case "postgres":
 		at, drop, err := postgrestest.Schema()
-		check(err)
+		program.Check(err)
 		defer drop()
 		address = append(address, "--db", at)
 		db, err = postgres.Open(ctx, at, postgres.Options{})
-		check(err)
+		program.Check(err)
 	case "sqlite":
-		check(os.MkdirAll(*data, 0o700))
+		program.Check(os.MkdirAll(*data, 0o700))
 		db, err = sqlite.Open(ctx, filepath.Join(*data, "meta.db"), sqlite.Options{})
-		check(err)
+		program.Check(err)
 	default:
 		log.Fatalf("-store is %q, and can be sqlite or postgres", *store)
 	}
@@ -74,9 +73,11 @@ func main() {
 	fmt.Printf("%d skills of the words of %d, in %s, %s, %d CPUs, filled in %v\n\n", *skills, len(real.names), *store, runtime.Version(), runtime.NumCPU(), time.Since(began).Round(time.Second))
 	fmt.Println("| searches | median | p95 | p99 | slowest | a second | memory of skl |\n|---|---|---|---|---|---|---|")
 
-	s := serve(address)
-	defer s.stop()
-	failed = s.stop
+	home, err := os.MkdirTemp("", "skl-home-")
+	program.Check(err)
+	defer os.RemoveAll(home)
+	s := &server{program.Registry(*shipped, home, address...)}
+	defer s.Stop()
 	r := rand.New(rand.NewPCG(7, 7))
 	mix := make([]string, *asked)
 	for i := range mix {
@@ -93,7 +94,7 @@ func main() {
 			case <-stop:
 				return
 			case <-tick:
-				check(db.Update(ctx, func(tx *meta.Tx) error { return tx.CreateRelease(ctx, real.release(n, "1.0.0")) }))
+				program.Check(db.Update(ctx, func(tx *meta.Tx) error { return tx.CreateRelease(ctx, real.release(n, "1.0.0")) }))
 			}
 		}
 	})
@@ -114,10 +115,10 @@ type corpus struct {
 func read(dirs []string) (c corpus) {
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "skills", "*", skill.FileName))
-		check(err)
+		program.Check(err)
 		for _, file := range files {
 			src, err := os.ReadFile(file)
-			check(err)
+			program.Check(err)
 			d, err := skill.Read(src)
 			if err != nil || d.Name == "" {
 				continue
@@ -164,9 +165,9 @@ func (c corpus) release(n int, version string) meta.Release {
 // fill makes the skills that are missing.
 func (c corpus) fill(ctx context.Context, db meta.Store) {
 	have := 0
-	check(db.View(ctx, func(tx *meta.Tx) error { return tx.ListedNames(ctx, func(string, string) { have++ }) }))
+	program.Check(db.View(ctx, func(tx *meta.Tx) error { return tx.ListedNames(ctx, func(string, string) { have++ }) }))
 	for have < *skills {
-		check(db.Update(ctx, func(tx *meta.Tx) error {
+		program.Check(db.Update(ctx, func(tx *meta.Tx) error {
 			for end := min(have+100, *skills); have < end; have++ {
 				rel := c.release(have, "1.0.0")
 				if have%20 == 0 {
@@ -209,49 +210,7 @@ func (c corpus) question(r *rand.Rand) string {
 }
 
 // A server is the program as anybody would run it.
-type server struct {
-	command *exec.Cmd
-	home    string
-	url     string
-}
-
-func serve(args []string) *server {
-	command := exec.Command(*program, append([]string{"registry", "serve", "--open", "--addr", "127.0.0.1:0", "--json"}, args...)...)
-	home, err := os.MkdirTemp("", "skl-home-")
-	check(err)
-	command.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "SKL_CONFIG=")
-	out, err := command.StdoutPipe()
-	check(err)
-	check(command.Start())
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		var ready struct{ Addr string }
-		if json.Unmarshal(lines.Bytes(), &ready) == nil && ready.Addr != "" {
-			go io.Copy(io.Discard, out)
-			return &server{command, home, "http://" + ready.Addr}
-		}
-	}
-	log.Fatal("the registry did not start")
-	return nil
-}
-
-func (s *server) stop() {
-	s.command.Process.Kill()
-	s.command.Wait()
-	os.RemoveAll(s.home)
-}
-
-// memory is what the program has in memory, in MiB.
-func (s *server) memory() (mib float64) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.command.Process.Pid))
-	check(err)
-	for line := range strings.Lines(string(status)) {
-		if after, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			fmt.Sscan(after, &mib)
-		}
-	}
-	return mib / 1024
-}
+type server struct{ *program.Program }
 
 func (s *server) row(what string, questions []string, clients int) {
 	type answer struct {
@@ -265,13 +224,13 @@ func (s *server) row(what string, questions []string, clients int) {
 		group.Go(func() {
 			for i := client; i < len(questions); i += clients {
 				start := time.Now()
-				resp, err := http.Get(s.url + "/api/v1/search?" + questions[i])
-				check(err)
+				resp, err := http.Get(s.URL + "/api/v1/search?" + questions[i])
+				program.Check(err)
 				body, err := io.ReadAll(resp.Body)
-				check(err)
+				program.Check(err)
 				resp.Body.Close()
 				if resp.StatusCode != http.StatusOK {
-					check(fmt.Errorf("%s: %s: %s", questions[i], resp.Status, body))
+					program.Check(fmt.Errorf("%s: %s: %s", questions[i], resp.Status, body))
 				}
 				answers[i] = answer{questions[i], time.Since(start)}
 			}
@@ -281,7 +240,7 @@ func (s *server) row(what string, questions []string, clients int) {
 	rate := float64(len(questions)) / time.Since(began).Seconds()
 	slices.SortFunc(answers, func(a, b answer) int { return int(a.took - b.took) })
 	n := len(answers)
-	fmt.Printf("| %s | %s | %s | %s | %s | %.0f | %.0f MiB |\n", what, ms(answers[n/2].took), ms(answers[n*95/100].took), ms(answers[n*99/100].took), ms(answers[n-1].took), rate, s.memory())
+	fmt.Printf("| %s | %s | %s | %s | %s | %.0f | %.0f MiB |\n", what, ms(answers[n/2].took), ms(answers[n*95/100].took), ms(answers[n*99/100].took), ms(answers[n-1].took), rate, s.Memory("VmRSS"))
 	if *listed {
 		for _, a := range answers[max(0, n-n/50):] {
 			log.Printf("%s %s", ms(a.took), a.question)
@@ -290,13 +249,3 @@ func (s *server) row(what string, questions []string, clients int) {
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
-
-// failed is done before an error ends the program.
-var failed = func() {}
-
-func check(err error) {
-	if err != nil {
-		failed()
-		log.Fatal(err)
-	}
-}

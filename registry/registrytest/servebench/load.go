@@ -7,13 +7,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"log"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/skl-project/skl/registry/registrytest/program"
 )
 
 const manifestType = "application/vnd.oci.image.manifest.v1+json"
@@ -128,11 +129,11 @@ func bundle(name, version string) []byte {
 		"notes.md": fmt.Sprintf("# Notes\n\n%x\n", noise(2<<10)), "reference/more.md": fmt.Sprintf("# More\n\n%x\n", noise(1<<10)),
 	} {
 		f, err := w.CreateHeader(&zip.FileHeader{Name: path, Method: zip.Store})
-		check(err)
+		program.Check(err)
 		_, err = io.WriteString(f, text)
-		check(err)
+		program.Check(err)
 	}
-	check(w.Close())
+	program.Check(w.Close())
 	return out.Bytes()
 }
 
@@ -200,7 +201,7 @@ func (c *client) blob(to image, content []byte) string {
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
 	answer := c.do(c.request("POST", c.base+to.repo+"/blobs/uploads/", nil), 202)
 	location, err := answer.Location()
-	check(err)
+	program.Check(err)
 	query := location.Query()
 	query.Set("digest", digest)
 	location.RawQuery = query.Encode()
@@ -216,22 +217,22 @@ func (c *client) pull(from image, n int64, size int) {
 	request := c.request("GET", fmt.Sprintf("%s%s/manifests/%s.%d", c.base, from.repo, from.tag, n), nil)
 	request.Header.Set("Accept", manifestType)
 	answer, err := c.http.Do(request)
-	check(err)
+	program.Check(err)
 	manifest, err := io.ReadAll(answer.Body)
-	check(err)
+	program.Check(err)
 	answer.Body.Close()
 	at := bytes.LastIndex(manifest, []byte("sha256:"))
 	if answer.StatusCode != 200 || at < 0 {
-		log.Fatalf("%s: %s: %s", request.URL, answer.Status, manifest)
+		program.Check(fmt.Errorf("%s: %s: %s", request.URL, answer.Status, manifest))
 	}
 	digest := string(manifest[at : at+7+64])
 	answer, err = c.http.Do(c.request("GET", c.base+from.repo+"/blobs/"+digest, nil))
-	check(err)
+	program.Check(err)
 	got, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, answer.Body, c.buffer)
-	check(err)
+	program.Check(err)
 	answer.Body.Close()
 	if answer.StatusCode != 200 || got != int64(size) {
-		log.Fatalf("blob %s: %s and %d bytes", digest, answer.Status, got)
+		program.Check(fmt.Errorf("blob %s: %s and %d bytes", digest, answer.Status, got))
 	}
 }
 
@@ -241,24 +242,18 @@ func (c *client) request(method, url string, content []byte) *http.Request {
 		body = bytes.NewReader(content)
 	}
 	request, err := http.NewRequest(method, url, body)
-	check(err)
+	program.Check(err)
 	return request
 }
 
 func (c *client) do(request *http.Request, want int) *http.Response {
 	answer, err := c.http.Do(request)
-	check(err)
+	program.Check(err)
 	said, err := io.ReadAll(answer.Body)
-	check(err)
+	program.Check(err)
 	answer.Body.Close()
 	if answer.StatusCode != want {
-		log.Fatalf("%s %s: %s: %s", request.Method, request.URL, answer.Status, said)
+		program.Check(fmt.Errorf("%s %s: %s: %s", request.Method, request.URL, answer.Status, said))
 	}
 	return answer
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

@@ -8,7 +8,6 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"log"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/skl-project/skl/registry/blob/s3/s3test"
 	"github.com/skl-project/skl/registry/meta/postgres/postgrestest"
+	"github.com/skl-project/skl/registry/registrytest/program"
 )
 
 var (
@@ -52,7 +52,7 @@ func main() {
 	var sizes []int
 	for text := range strings.SplitSeq(*kb, ",") {
 		n, err := strconv.Atoi(text)
-		check(err)
+		program.Check(err)
 		sizes = append(sizes, n<<10)
 	}
 	sites := begin()
@@ -64,11 +64,11 @@ func main() {
 	time.Sleep(2 * time.Second) // what they do at start is over
 	for _, s := range sites {
 		for _, p := range s.servers {
-			p.idle = p.memory("VmRSS")
+			p.idle = p.Memory("VmRSS")
 			p.watch()
 		}
 	}
-	t := table{}
+	t := table{results: map[string]map[string][]result{}}
 	for round := range *rounds {
 		for i := range sites {
 			s := sites[(i+round)%len(sites)]
@@ -107,14 +107,14 @@ func begin() (sites []*site) {
 	if !*replicas {
 		return sites
 	}
-	check(os.Setenv("TMPDIR", *dir)) // where these keep their data
+	program.Check(os.Setenv("TMPDIR", *dir)) // where these keep their data
 	database, err := postgrestest.Start()
-	check(err)
+	program.Check(err)
 	bucket, err := s3test.Place()
-	check(err)
+	program.Check(err)
 	two := &site{name: double, behind: children("postgres", "versitygw")}
 	if len(two.behind) != 2 {
-		log.Fatalf("the database and the bucket are %d processes", len(two.behind))
+		program.Check(fmt.Errorf("the database and the bucket are %d processes", len(two.behind)))
 	}
 	for _, name := range []string{"r0", "r1"} {
 		two.servers = append(two.servers, startOurs(*ours, at(name), "--db", database, "--blobs", bucket))
@@ -123,26 +123,27 @@ func begin() (sites []*site) {
 }
 
 // A table has the results of all rounds, by row and site.
-type table map[string]map[string][]result
-
-// steps are the rows of a size, in order.
-var steps = []string{"push", "first pull", "pull"}
+type table struct {
+	rows    []string // in the order of the first round
+	results map[string]map[string][]result
+}
 
 const publishRow = "a skill | publish"
 
 func row(size int, what string) string { return fmt.Sprintf("%d KB | %s", size>>10, what) }
 
-func (t table) add(row string, s *site, r result) {
-	if t[row] == nil {
-		t[row] = map[string][]result{}
+func (t *table) add(row string, s *site, r result) {
+	if t.results[row] == nil {
+		t.results[row] = map[string][]result{}
+		t.rows = append(t.rows, row)
 	}
-	t[row][s.name] = append(t[row][s.name], r)
+	t.results[row][s.name] = append(t.results[row][s.name], r)
 }
 
 // median is that of one number of the results.
-func (t table) median(row, site string, of func(result) float64) float64 {
+func (t *table) median(row, site string, of func(result) float64) float64 {
 	var all []float64
-	for _, r := range t[row][site] {
+	for _, r := range t.results[row][site] {
 		all = append(all, of(r))
 	}
 	if len(all) == 0 {
@@ -155,7 +156,7 @@ func (t table) median(row, site string, of func(result) float64) float64 {
 // compared are the ratios that the tables have: the first by the second.
 var compared = [][2]string{{single, distribution}, {single, earlier}, {double, single}}
 
-func (t table) print(sites []*site, what string, of func(result) float64, format string) {
+func (t *table) print(sites []*site, what string, of func(result) float64, format string) {
 	names := make([]string, len(sites))
 	for i, s := range sites {
 		names[i] = s.name
@@ -169,28 +170,13 @@ func (t table) print(sites []*site, what string, of func(result) float64, format
 		fmt.Printf(" %s : %s |", c[0], c[1])
 	}
 	fmt.Printf("\n|%s\n", strings.Repeat("---|", 2+len(names)+len(ratios)))
-	rows := make([]string, 0, len(t))
-	for row := range t {
-		rows = append(rows, row)
-	}
-	slices.SortFunc(rows, func(a, b string) int {
-		place := func(row string) (size, step int) {
-			if fmt.Sscanf(row, "%d KB", &size); size == 0 {
-				size = 1 << 30 // a publish
-			}
-			return size, slices.IndexFunc(steps, func(s string) bool { return strings.HasSuffix(row, "| "+s) })
-		}
-		sizeA, stepA := place(a)
-		sizeB, stepB := place(b)
-		return cmp.Or(sizeA-sizeB, stepA-stepB)
-	})
 	cell := func(v float64, format string) string {
 		if v == 0 {
 			return "–"
 		}
 		return fmt.Sprintf(format, v)
 	}
-	for _, row := range rows {
+	for _, row := range t.rows {
 		fmt.Printf("| %s |", row)
 		for _, name := range names {
 			fmt.Printf(" %s |", cell(t.median(row, name, of), format))
@@ -234,10 +220,11 @@ func memory(sites []*site) {
 			if len(s.servers) > 1 {
 				name += fmt.Sprintf(", %d", i+1)
 			}
-			most := p.memory("VmHWM")
+			most := p.Memory("VmHWM")
 			if p.ready > 0 {
-				s.servers[i] = p.again()
-				ready = fmt.Sprintf("%d ms | %d ms", p.ready.Milliseconds(), s.servers[i].ready.Milliseconds())
+				before := p.ready
+				p.again()
+				ready = fmt.Sprintf("%d ms | %d ms", before.Milliseconds(), p.ready.Milliseconds())
 			}
 			fmt.Printf("| %s | %.0f MiB | %.0f MiB | %s |\n", name, p.idle, most, ready)
 		}

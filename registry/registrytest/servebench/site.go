@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"log"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/skl-project/skl/registry/registrytest/program"
 )
 
 // A site is a registry: one process, or several that serve the same.
@@ -22,128 +22,78 @@ type site struct {
 
 // A server is a process.
 type server struct {
-	url     string
-	command *exec.Cmd
-	ready   time.Duration // from its start until /readyz says so; 0 if nobody asked
-	idle    float64       // MiB
+	*program.Program
+	start func() *program.Program // starts it, also anew
+	ready time.Duration           // from its start until /readyz says so; 0 if nobody asked
+	idle  float64                 // MiB
 }
 
 // url is where a client asks.
-func (s *site) url(client int) string { return s.servers[client%len(s.servers)].url }
+func (s *site) url(client int) string { return s.servers[client%len(s.servers)].URL }
 
 func (s *site) stop() {
 	for _, p := range s.servers {
-		p.command.Process.Kill()
-		p.command.Wait()
+		p.Stop()
 	}
 }
 
-// start runs a command and waits for the line in which it says, behind before, where it listens. Whatever it logs is read, as
-// somebody would who keeps it.
-func start(name string, command *exec.Cmd, before string) *server {
-	logs, write, err := os.Pipe()
-	check(err)
-	command.Stdout, command.Stderr = write, write
-	check(command.Start())
-	write.Close()
-	address, last := make(chan string, 1), ""
-	go func() {
-		lines := bufio.NewScanner(logs)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			last = lines.Text()
-			if _, after, found := strings.Cut(last, before); found {
-				host, _, _ := strings.Cut(after, `"`)
-				select {
-				case address <- strings.TrimSpace(host):
-				default:
-				}
-			}
-		}
-		close(address)
-	}()
-	select {
-	case host, ok := <-address:
-		if !ok {
-			log.Fatalf("%s ended: %s", name, last)
-		}
-		return &server{url: "http://" + strings.TrimPrefix(host, "http://"), command: command}
-	case <-time.After(time.Minute):
-		log.Fatalf("%s does not listen", name)
-	}
-	return nil
-}
-
-func startDistribution(program, dir string) *server {
-	check(os.MkdirAll(dir, 0o755))
+func startDistribution(registry, dir string) *server {
+	program.Check(os.MkdirAll(dir, 0o755))
 	config := filepath.Join(dir, "config.yml")
 	text := fmt.Sprintf("version: 0.1\nlog: {level: info, formatter: text, accesslog: {disabled: true}}\n"+
 		"storage:\n  filesystem: {rootdirectory: %q, maxthreads: 100}\n  delete: {enabled: true}\nhttp: {addr: \"127.0.0.1:0\"}\n", filepath.Join(dir, "data"))
-	check(os.WriteFile(config, []byte(text), 0o644))
-	command := exec.Command(program, "serve", config)
+	program.Check(os.WriteFile(config, []byte(text), 0o644))
+	command := exec.Command(registry, "serve", config)
 	command.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
-	return start("distribution", command, "listening on ")
+	return &server{Program: program.Start("distribution", command, "listening on ")}
 }
 
-// startOurs runs the registry as anybody would, open as the other one is: with its limits, its log of requests, its metrics and
-// its garbage collection as they are when nothing is configured.
-func startOurs(program, dir string, args ...string) *server {
-	check(os.MkdirAll(dir, 0o755))
-	command := exec.Command(program, append([]string{"registry", "serve", "--open", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--json"}, args...)...)
-	command.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=", "SKL_CONFIG=")
+// startOurs runs the registry as anybody would, open as the other one is, and waits until it is ready.
+func startOurs(skl, dir string, args ...string) *server {
+	program.Check(os.MkdirAll(dir, 0o755))
+	s := &server{start: func() *program.Program {
+		return program.Registry(skl, dir, append([]string{"--data", filepath.Join(dir, "data")}, args...)...)
+	}}
+	s.run()
+	return s
+}
+
+// run starts a server and waits until it is ready.
+func (s *server) run() {
 	began := time.Now()
-	s := start("skl", command, `"addr":"`)
+	s.Program = s.start()
 	for ; ; time.Sleep(time.Millisecond) {
-		answer, err := http.Get(s.url + "/readyz")
-		check(err)
+		answer, err := http.Get(s.URL + "/readyz")
+		program.Check(err)
 		answer.Body.Close()
 		if answer.StatusCode == http.StatusOK {
 			s.ready = time.Since(began)
-			return s
+			return
 		}
 		if time.Since(began) > time.Minute {
-			log.Fatalf("%s is not ready", s.url)
+			program.Check(fmt.Errorf("%s is not ready", s.URL))
 		}
 	}
 }
 
 // again ends a server of ours in order and starts it anew, on the data that it has.
-func (s *server) again() *server {
-	check(s.command.Process.Signal(os.Interrupt))
-	s.command.Wait()
-	var args []string
-	for i, a := range s.command.Args {
-		if a == "--data" {
-			args = s.command.Args[i+1:] // DIR/data, --json, and what is behind
-		}
-	}
-	return startOurs(s.command.Path, filepath.Dir(args[0]), args[2:]...)
-}
-
-// memory reads a size from the process's status, in MiB.
-func (s *server) memory(field string) float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.command.Process.Pid))
-	check(err)
-	for line := range strings.Lines(string(status)) {
-		if after, found := strings.CutPrefix(line, field+":"); found {
-			var kib float64
-			fmt.Sscan(after, &kib)
-			return kib / 1024
-		}
-	}
-	return 0
+func (s *server) again() {
+	program.Check(s.Command.Process.Signal(os.Interrupt))
+	s.Command.Wait()
+	s.Stop()
+	s.run()
 }
 
 // watch starts the peak anew.
 func (s *server) watch() {
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.command.Process.Pid), []byte("5"), 0)
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Command.Process.Pid), []byte("5"), 0)
 }
 
 // worked is the processor time that the servers of a site have used, and what is behind them, in seconds.
 func (s *site) worked() (servers, behind float64) {
 	all := processes()
 	for _, p := range s.servers {
-		servers += all[p.command.Process.Pid].seconds
+		servers += all[p.Command.Process.Pid].seconds
 	}
 	for pid, p := range all {
 		for _, root := range s.behind {
@@ -164,7 +114,7 @@ type process struct {
 
 func processes() map[int]process {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
-	check(err)
+	program.Check(err)
 	all := map[int]process{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -174,14 +124,14 @@ func processes() map[int]process {
 		stat := string(text)
 		open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 		pid, err := strconv.Atoi(strings.TrimSpace(stat[:open]))
-		check(err)
+		program.Check(err)
 		fields := strings.Fields(stat[end+1:]) // the third field on
 		p := process{name: stat[open+1 : end]}
 		p.parent, err = strconv.Atoi(fields[1])
-		check(err)
+		program.Check(err)
 		for _, ticks := range fields[11:15] { // user, system, and those of children
 			n, err := strconv.ParseFloat(ticks, 64)
-			check(err)
+			program.Check(err)
 			p.seconds += n / 100 // clock ticks: Linux has 100 a second towards programs
 		}
 		all[pid] = p
