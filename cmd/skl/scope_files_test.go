@@ -127,7 +127,7 @@ var outsideScopes = map[string]string{
 	"internal/search/feedback.go prior":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/credentials.go alone":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/credentials.go kept":             "the user's own state, configuration and caches, whose links are the user's",
-	"internal/scope/credentials.go helper":           "the user's own state, configuration and caches, whose links are the user's",
+	"internal/scope/credentials.go file":             "the user's own state, configuration and caches, whose links are the user's",
 	"internal/session/proof.go checkProof":           "the file that a person names for a page",
 	"internal/session/proof.go journalDigest":        "the journal of a run, in the state directory",
 	"internal/session/proof.go WriteProof":           "the file that a person names for a page",

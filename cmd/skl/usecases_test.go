@@ -15,12 +15,12 @@ import (
 
 // useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
 // so do agents, tests and pages.
-var useCases = []string{"ask", "scope", "plan", "trees", "signature", "apply", "inspect", "search", "form", "session", "evaluate", "ship", "admin", "account", "author", "packages", "demo"}
+var useCases = []string{"ask", "keyring", "scope", "plan", "trees", "signature", "apply", "inspect", "search", "form", "session", "evaluate", "ship", "admin", "account", "author", "packages", "demo"}
 
 // TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
 // that they stand on each other in one direction.
 func TestUseCasesKnowNoTerminal(t *testing.T) {
-	below := map[string][]string{"ask": {}, "plan": {}, "scope": {"ask"}, "trees": {"scope"}, "signature": {"packages", "scope", "trees"}, "apply": {"ask", "packages", "plan", "scope", "signature", "trees"},
+	below := map[string][]string{"ask": {}, "plan": {}, "keyring": {}, "scope": {"ask", "keyring"}, "trees": {"scope"}, "signature": {"packages", "scope", "trees"}, "apply": {"ask", "packages", "plan", "scope", "signature", "trees"},
 		"inspect": {"ask", "apply", "scope", "signature", "trees"}, "search": {"ask", "apply", "scope", "signature"}, "form": {"ask", "apply", "scope", "trees"},
 		"session": {"ask", "apply", "scope", "signature"}, "evaluate": {"ask", "apply", "scope", "session", "trees"}, "ship": {"ask", "scope"},
 		"admin": {"scope", "ship"}, "account": {"ask", "scope"}, "author": {"form", "packages", "scope", "session", "trees"}, "packages": {"scope"}, "demo": {"admin", "scope"}}

@@ -51,7 +51,7 @@ type Login struct {
 	Account string `json:"account,omitempty"` // who the registry takes the token for
 	Name    string `json:"name,omitempty"`    // in config.toml
 	Default bool   `json:"default,omitempty"` // of config.toml
-	Store   string `json:"store"`             // file or program that keeps the token
+	Store   string `json:"store"`             // file or program that keeps the token, or the system's keyring
 }
 
 // Login shows a token to a registry, and keeps it if the registry accepts it.
@@ -84,7 +84,7 @@ func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
-	out.Store = store.Where(hostOf(base))
+	out.Store = store.Place(ctx, hostOf(base))
 	out, edit, err := a.named(r, out)
 	if err != nil {
 		return Login{}, err
@@ -93,7 +93,7 @@ func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
 		return Login{}, err
 	}
 	if !r.DryRun {
-		if err := store.Put(ctx, hostOf(base), auth.Credential{Username: user, Password: token}); err != nil {
+		if out.Store, err = store.Put(ctx, hostOf(base), auth.Credential{Username: user, Password: token}); err != nil {
 			return Login{}, err
 		}
 		if err := a.edit(false, edit); err != nil {
@@ -204,17 +204,17 @@ func (a *Account) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	if err != nil {
 		return Logout{}, err
 	}
-	have, err := store.Get(ctx, hostOf(base))
-	if err == nil && have == (origin.Credential{}) { // what docker, or an earlier skl, keeps for it
+	have, err := store.Has(ctx, hostOf(base))
+	if err == nil && !have { // what docker, or an earlier skl, keeps for it
 		if store, err = a.Scope.DockerStore(); err == nil {
-			have, err = store.Get(ctx, hostOf(base))
+			have, err = store.Has(ctx, hostOf(base))
 		}
 	}
 	if err != nil {
 		return Logout{}, err
 	}
-	out := Logout{URL: base, Store: store.Where(hostOf(base))}
-	if out.Removed = have != (origin.Credential{}); out.Removed && !r.DryRun {
+	out := Logout{URL: base, Removed: have, Store: store.Where(hostOf(base))}
+	if out.Removed && !r.DryRun {
 		if err := store.Remove(ctx, hostOf(base)); err != nil {
 			return Logout{}, err
 		}

@@ -52,7 +52,7 @@ func TestUseCases(t *testing.T) {
 	open := func(secret string, err error) *account.Account {
 		t.Helper()
 		sc, oerr := scope.Open(scope.Options{Dir: home, Scope: "user", UserAgent: "skl/test", Tell: silent{}, Progress: func(diag.Event) {},
-			Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }})
+			Getenv: func(name string) string { return map[string]string{"HOME": home, "SKL_KEYRING": "off"}[name] }})
 		if oerr != nil {
 			t.Fatal(oerr)
 		}

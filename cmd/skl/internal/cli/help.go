@@ -319,6 +319,7 @@ const environmentHelp = `Variables that skl reads
                          directories instead of the XDG ones
   SKL_SKILLS_PATH        more roots to search for skills
   SKL_OFFLINE            1: like --offline
+  SKL_KEYRING            off: skl login keeps tokens in docker's file, not in the system's keyring
   SKL_INDEX_BACKGROUND   on: indexing goes on when a query has ended
   SKL_DB                 postgres://… of registry serve, instead of --db
   SKL_PAGER, PAGER       what long differences are read with; "cat" for nothing

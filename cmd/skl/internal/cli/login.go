@@ -11,7 +11,7 @@ import (
 )
 
 func loginCommand() command {
-	return command{name: "login", args: "URL", group: "Sites", usage: "keep a token for a registry, apart from docker's own (variables: skl help environment)", output: account.Login{},
+	return command{name: "login", args: "URL", group: "Sites", usage: "keep a token for a registry, in the system's keyring where there is one (variables: skl help environment)", output: account.Login{},
 		example: "skl login https://skills.example\nskl login https://skills.example --token-stdin --name corp --default < token\nskl login ghcr.io --username octocat --token-stdin < token",
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "token-stdin", Usage: "read the token from standard input"},

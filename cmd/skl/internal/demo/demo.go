@@ -203,6 +203,8 @@ func (d *Demo) Getenv(getenv func(string) string) func(string) string {
 		switch {
 		case name == "HOME" || name == "USERPROFILE":
 			return d.Home
+		case name == "SKL_KEYRING":
+			return "off" // a keyring is not in the folder
 		case strings.HasPrefix(name, "XDG_"), strings.HasPrefix(name, "SKL_"), strings.HasSuffix(name, "_CONFIG_DIR"), name == "APPDATA", name == "LOCALAPPDATA",
 			name == "CI", name == "DOCKER_CONFIG", name == "NETRC":
 			return ""

@@ -54,7 +54,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Getenv(getenv); got("HOME") != d.Home || got("SKL_TOKEN") != "" || got("XDG_STATE_HOME") != "" || got("LANG") != "C" {
+	if got := d.Getenv(getenv); got("HOME") != d.Home || got("SKL_TOKEN") != "" || got("XDG_STATE_HOME") != "" || got("SKL_KEYRING") != "off" || got("LANG") != "C" {
 		t.Error("the environment is the user's own")
 	}
 	lines, installed := 0, ""

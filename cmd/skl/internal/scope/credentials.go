@@ -15,6 +15,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
+	"github.com/skl-project/skl/cmd/skl/internal/keyring"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/config"
@@ -86,12 +87,15 @@ func (sc *Scope) Explain(base string, err error) error {
 // A dockerStore is where docker keeps credentials: helper programs if its config.json names some,
 // else that file. It is shared with docker, oras, crane and cosign.
 //
-// Logins of skl have keys of their own, so that docker login and crane auth login do not replace them. Both find them
-// if they have nothing else for the host, as long as these are in the file.
+// Logins of skl have keys of their own, so that docker login and crane auth login do not replace them. Where there is a
+// keyring and no helper, their tokens are in the keyring, and the file has an empty entry, as docker writes one for what
+// a helper keeps. Otherwise both programs find them if they have nothing else for the host.
 type dockerStore struct {
 	path  string
 	own   bool
 	store *credentials.DynamicStore
+	ring  keyring.Ring
+	tell  Teller
 }
 
 // OwnStore is the part of DockerStore that is skl's own.
@@ -116,18 +120,27 @@ func (sc *Scope) DockerStore() (*dockerStore, error) {
 		// The error of a parser may quote what it reads.
 		return nil, diag.New(diag.Failed, "credential", "%s cannot be read as docker's configuration", sc.Short(path))
 	}
-	return &dockerStore{path: path, store: store}, nil
+	ring := keyring.Ring{Getenv: sc.Getenv, Waiting: func() { sc.Tell.Note("waiting for %s, which may have to be unlocked", keyring.Name) }}
+	return &dockerStore{path: path, store: store, ring: ring, tell: sc.Tell}, nil
+}
+
+// A dockerFile is what is looked at in docker's config.json.
+type dockerFile struct {
+	Auths       map[string]map[string]any `json:"auths"`
+	CredsStore  string                    `json:"credsStore"`
+	CredHelpers map[string]string         `json:"credHelpers"`
+}
+
+func (d *dockerStore) file() (file dockerFile) {
+	if text, err := os.ReadFile(d.path); err == nil {
+		json.Unmarshal(text, &file) // what is not as it should be was refused before
+	}
+	return file
 }
 
 // helper is the program that keeps the credential of host, "" for the file.
 func (d *dockerStore) helper(host string) (name string, own bool) {
-	var file struct {
-		CredsStore  string            `json:"credsStore"`
-		CredHelpers map[string]string `json:"credHelpers"`
-	}
-	if text, err := os.ReadFile(d.path); err == nil {
-		json.Unmarshal(text, &file) // what is not as it should be was refused before
-	}
+	file := d.file()
 	if name := file.CredHelpers[serverKey(host)]; name != "" {
 		return "docker-credential-" + name, true
 	}
@@ -137,15 +150,50 @@ func (d *dockerStore) helper(host string) (name string, own bool) {
 	return "", false
 }
 
-// Where is the file or program that keeps the credential of host.
+// inRing reports whether the token of host is in the keyring.
+func (d *dockerStore) inRing(host string) bool {
+	entry, ok := d.file().Auths[d.key(host)]
+	return d.own && ok && len(entry) == 0
+}
+
+// Where is what keeps the credential of host: a file, a program or the keyring.
 func (d *dockerStore) Where(host string) string {
+	if d.inRing(host) {
+		return keyring.Name
+	}
+	return d.docker(host)
+}
+
+// docker is the program or the file in which docker keeps the credential of host.
+func (d *dockerStore) docker(host string) string {
 	if name, _ := d.helper(host); name != "" {
 		return name
 	}
 	return d.path
 }
 
+// Place is what will keep a credential that is put for host.
+func (d *dockerStore) Place(ctx context.Context, host string) string {
+	where := d.docker(host)
+	if d.own && where == d.path && d.ring.There(ctx) {
+		return keyring.Name
+	}
+	return where
+}
+
+// Has reports whether there is a credential for host. It does not ask the keyring.
+func (d *dockerStore) Has(ctx context.Context, host string) (bool, error) {
+	if d.inRing(host) {
+		return true, nil
+	}
+	have, err := d.Get(ctx, host)
+	return have != (origin.Credential{}), err
+}
+
 func (d *dockerStore) Get(ctx context.Context, host string) (origin.Credential, error) {
+	if d.inRing(host) {
+		return d.fromRing(ctx, host)
+	}
 	cred, err := d.of(host, d.store).Get(ctx, d.key(host))
 	if err != nil {
 		return origin.Credential{}, d.failed(host, "read from")
@@ -159,16 +207,77 @@ func (d *dockerStore) Get(ctx context.Context, host string) (origin.Credential, 
 	return origin.Credential{User: cred.Username, Secret: cred.Password}, nil
 }
 
-// Put is alone among all skls of this user. The file gets mode 0600.
-func (d *dockerStore) Put(ctx context.Context, host string, cred auth.Credential) error {
-	return d.alone(ctx, host, func(store credentials.Store) error { return store.Put(ctx, d.key(host), cred) })
+// fromRing reads what toRing kept.
+func (d *dockerStore) fromRing(ctx context.Context, host string) (origin.Credential, error) {
+	kept, err := d.ring.Get(ctx, host)
+	user, secret, ok := strings.Cut(kept, ":")
+	switch {
+	case ctx.Err() != nil:
+		return origin.Credential{}, ctx.Err()
+	case errors.Is(err, keyring.ErrMissing), err == nil && !ok:
+		return origin.Credential{}, diag.New(diag.Failed, "credential", "the token of %s is not in %s any more", host, keyring.Name).
+			Hint("skl login %s", host)
+	case err != nil:
+		return origin.Credential{}, diag.New(diag.Failed, "credential", "the token of %s is in %s, and is not read: %v", host, keyring.Name, err).
+			Hint("unlock it, or set %s", origin.VariableName(&url.URL{Scheme: "https", Host: host}))
+	}
+	return origin.Credential{User: user, Secret: secret}, nil
 }
 
+// Put is alone among all skls of this user, and says where the credential is then. A file gets mode 0600. If the
+// keyring does not take it, it is where docker keeps its own, and the user is told.
+func (d *dockerStore) Put(ctx context.Context, host string, cred auth.Credential) (where string, err error) {
+	was := d.inRing(host)
+	where = d.Place(ctx, host)
+	if where == keyring.Name {
+		switch err := d.ring.Set(ctx, host, cred.Username+":"+cred.Password); {
+		case err == nil:
+			if err = d.mark(ctx, host); err != nil && !was {
+				err = errors.Join(err, d.ring.Remove(ctx, host)) // nobody would look for it
+			}
+			return where, err
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		default:
+			where = d.path
+			d.tell.Warn("%s does not take the token: %v", keyring.Name, err)
+		}
+	}
+	if err := d.alone(ctx, host, func(store, _ credentials.Store) error { return store.Put(ctx, d.key(host), cred) }); err != nil || !was {
+		return where, err
+	}
+	if err := d.ring.Remove(ctx, host); err != nil {
+		d.tell.Warn("the token before this one is still in %s, as %s of skl: %v", keyring.Name, host, err)
+	}
+	if !d.inRing(host) {
+		return where, nil
+	}
+	return where, d.unmark(ctx, host) // a program keeps the new one
+}
+
+// Remove is alone among all skls of this user.
 func (d *dockerStore) Remove(ctx context.Context, host string) error {
-	return d.alone(ctx, host, func(store credentials.Store) error { return store.Delete(ctx, d.key(host)) })
+	if !d.inRing(host) {
+		return d.alone(ctx, host, func(store, _ credentials.Store) error { return store.Delete(ctx, d.key(host)) })
+	}
+	if err := d.ring.Remove(ctx, host); err != nil {
+		return diag.New(diag.Failed, "credential", "the token of %s cannot be removed from %s: %v", host, keyring.Name, err).
+			Hint("unlock it, or revoke the token at the registry")
+	}
+	return d.unmark(ctx, host)
 }
 
-func (d *dockerStore) alone(ctx context.Context, host string, change func(credentials.Store) error) error {
+// mark and unmark say in the file that the token of host is in the keyring, and that it is not.
+func (d *dockerStore) mark(ctx context.Context, host string) error {
+	return d.alone(ctx, host, func(_, file credentials.Store) error { return file.Put(ctx, d.key(host), auth.EmptyCredential) })
+}
+
+func (d *dockerStore) unmark(ctx context.Context, host string) error {
+	return d.alone(ctx, host, func(_, file credentials.Store) error { return file.Delete(ctx, d.key(host)) })
+}
+
+// alone calls change with the store that keeps the credential of host, and with the file.
+func (d *dockerStore) alone(ctx context.Context, host string, change func(store, file credentials.Store) error) error {
 	dir := filepath.Dir(d.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -180,7 +289,10 @@ func (d *dockerStore) alone(ctx context.Context, host string, change func(creden
 	defer end()
 	store, err := credentials.NewStore(d.path, credentials.StoreOptions{AllowPlaintextPut: true}) // as it is now
 	if err == nil {
-		err = change(d.of(host, store))
+		var file *credentials.FileStore
+		if file, err = credentials.NewFileStore(d.path); err == nil {
+			err = change(d.of(host, store), file)
+		}
 	}
 	if err != nil {
 		return d.failed(host, "written to")
@@ -206,7 +318,7 @@ func (d *dockerStore) of(host string, all *credentials.DynamicStore) credentials
 
 // failed says what went wrong without the words of whom it went wrong with: they may hold the secret.
 func (d *dockerStore) failed(host, doing string) error {
-	return diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, d.Where(host))
+	return diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, d.docker(host))
 }
 
 // dockerCredential and ownCredential are what a Store asks. A program that keeps everything and does not answer knows nothing.
@@ -232,7 +344,7 @@ func (sc *Scope) kept(ctx context.Context, host string, open func() (*dockerStor
 		return origin.Credential{}, err
 	}
 	cred, err := d.Get(ctx, host)
-	if name, own := d.helper(host); err != nil && name != "" && !own {
+	if name, own := d.helper(host); err != nil && name != "" && !own && !d.inRing(host) {
 		return origin.Credential{}, nil
 	}
 	return cred, err

@@ -92,6 +92,7 @@ func uploadPack(w http.ResponseWriter, r *http.Request, bare string, env []strin
 func GitEnv(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LC_ALL=C", "TZ=UTC",
 		"SKL_INDEX_BACKGROUND=off", // nothing outlives a test
+		"SKL_KEYRING=off",          // which is that of whoever runs the tests
 		"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
 		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com", "GIT_COMMITTER_DATE=1700000000 +0000"}
 }
