@@ -1,6 +1,7 @@
 #!/bin/sh
 # Compares skl's registry, one node and two replicas, with that of the distribution project and prints tables for testdata/bench/README.md:
 # testdata/bench/registry.sh [-clients 16] [-seconds 4] [-rounds 3] [-before PROGRAM] [-replicas=false]
+# testdata/bench/registry.sh -soak 30m keeps one node and two replicas under load instead, and looks at their memory and what they keep.
 # It needs Go, the modules of testdata/peers, and PostgreSQL for the replicas. Nothing else should run meanwhile; the load is printed
 # below the tables. Data is written below TMPDIR, whose file system is what is measured.
 set -eu

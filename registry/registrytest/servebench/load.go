@@ -183,8 +183,8 @@ type client struct {
 	buffer []byte
 }
 
-// push sends the artifact number n.
-func (c *client) push(to image, n int64, content []byte) {
+// push sends the artifact number n, and returns the digest of its manifest.
+func (c *client) push(to image, n int64, content []byte) string {
 	binary.LittleEndian.PutUint64(content, uint64(n)+1)
 	config := fmt.Appendf(nil, `{"name":"bench","content":"%x","number":%d}`, content[8:24], n)
 	layer, configDigest := c.blob(to, content), c.blob(to, config)
@@ -195,11 +195,12 @@ func (c *client) push(to image, n int64, content []byte) {
 	request := c.request("PUT", fmt.Sprintf("%s%s/manifests/%s.%d", c.base, to.repo, to.tag, n), manifest)
 	request.Header.Set("Content-Type", manifestType)
 	c.do(request, 201)
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(manifest))
 }
 
 func (c *client) blob(to image, content []byte) string {
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
-	answer := c.do(c.request("POST", c.base+to.repo+"/blobs/uploads/", nil), 202)
+	answer, _ := c.do(c.request("POST", c.base+to.repo+"/blobs/uploads/", nil), 202)
 	location, err := answer.Location()
 	program.Check(err)
 	query := location.Query()
@@ -246,14 +247,15 @@ func (c *client) request(method, url string, content []byte) *http.Request {
 	return request
 }
 
-func (c *client) do(request *http.Request, want int) *http.Response {
+// do asks for what has to be answered with one of some statuses.
+func (c *client) do(request *http.Request, want ...int) (*http.Response, []byte) {
 	answer, err := c.http.Do(request)
 	program.Check(err)
 	said, err := io.ReadAll(answer.Body)
 	program.Check(err)
 	answer.Body.Close()
-	if answer.StatusCode != want {
+	if !slices.Contains(want, answer.StatusCode) {
 		program.Check(fmt.Errorf("%s %s: %s: %s", request.Method, request.URL, answer.Status, said))
 	}
-	return answer
+	return answer, said
 }

@@ -35,6 +35,7 @@ var (
 	kb         = flag.String("kb", "10,100,1024", "sizes of the layers, in KB")
 	ours       = flag.String("skl", "", "the program skl, whose \"registry serve\" is measured")
 	before     = flag.String("before", "", "another skl to compare one node with")
+	soaks      = flag.Duration("soak", 0, "instead of measuring, keep one node and two replicas under load for as long, and look at their memory")
 	replicas   = flag.Bool("replicas", true, "measure two replicas over PostgreSQL and a bucket too")
 )
 
@@ -61,6 +62,10 @@ func main() {
 			s.stop()
 		}
 	}()
+	if *soaks > 0 {
+		soak(sites, *soaks)
+		return
+	}
 	time.Sleep(2 * time.Second) // what they do at start is over
 	for _, s := range sites {
 		for _, p := range s.servers {
@@ -97,13 +102,21 @@ func main() {
 // begin starts what is to be measured.
 func begin() (sites []*site) {
 	at := func(name string) string { return filepath.Join(*dir, name) }
+	var more []string
+	if *soaks > 0 {
+		*peer, *before = "", ""
+		config := at("registry.toml")
+		program.Check(os.MkdirAll(*dir, 0o755))
+		program.Check(os.WriteFile(config, []byte(gcConfig), 0o644))
+		more = []string{"--config", config}
+	}
 	if *peer != "" {
 		sites = append(sites, &site{name: distribution, servers: []*server{startDistribution(*peer, at("distribution"))}})
 	}
 	if *before != "" {
 		sites = append(sites, &site{name: earlier, servers: []*server{startOurs(*before, at("before"))}})
 	}
-	sites = append(sites, &site{name: single, servers: []*server{startOurs(*ours, at("one"))}})
+	sites = append(sites, &site{name: single, servers: []*server{startOurs(*ours, at("one"), more...)}})
 	if !*replicas {
 		return sites
 	}
@@ -117,7 +130,7 @@ func begin() (sites []*site) {
 		program.Check(fmt.Errorf("the database and the bucket are %d processes", len(two.behind)))
 	}
 	for _, name := range []string{"r0", "r1"} {
-		two.servers = append(two.servers, startOurs(*ours, at(name), "--db", database, "--blobs", bucket))
+		two.servers = append(two.servers, startOurs(*ours, at(name), append(more, "--db", database, "--blobs", bucket)...))
 	}
 	return append(sites, two)
 }

@@ -23,6 +23,7 @@ type site struct {
 // A server is a process.
 type server struct {
 	*program.Program
+	dir   string
 	start func() *program.Program // starts it, also anew
 	ready time.Duration           // from its start until /readyz says so; 0 if nobody asked
 	idle  float64                 // MiB
@@ -51,7 +52,7 @@ func startDistribution(registry, dir string) *server {
 // startOurs runs the registry as anybody would, open as the other one is, and waits until it is ready.
 func startOurs(skl, dir string, args ...string) *server {
 	program.Check(os.MkdirAll(dir, 0o755))
-	s := &server{start: func() *program.Program {
+	s := &server{dir: dir, start: func() *program.Program {
 		return program.Registry(skl, dir, append([]string{"--data", filepath.Join(dir, "data")}, args...)...)
 	}}
 	s.run()
