@@ -7,18 +7,20 @@ import (
 
 // Settings that are of the place where a registry has its data, and not of the registry: they stay when it moves.
 const (
-	SettingDirectory = "directory"  // name of the data directory that the database belongs to
-	SettingBucket    = "bucket"     // name of the bucket likewise
-	SettingHold      = "hold_blobs" // the time until which no blob is removed, by any process
-	SettingSecret    = "secret "    // begins those with keys, where many processes share them
-	settingFrozen    = "frozen"
-	settingSchema    = "schema"
+	SettingDirectory = "directory" // name of the data directory that the database belongs to
+	SettingBucket    = "bucket"    // name of the bucket likewise
+	// SettingNextBucket is what the bucket will be called that is becoming that of the database.
+	SettingNextBucket = "bucket_next"
+	SettingHold       = "hold_blobs" // the time until which no blob is removed, by any process
+	SettingSecret     = "secret "    // begins those with keys, where many processes share them
+	settingFrozen     = "frozen"
+	settingSchema     = "schema"
 	// settingCompatible is the version of the oldest program that works with the database.
 	settingCompatible = "compatible_from"
 )
 
 // ofPlace is a condition on settings.
-const ofPlace = `(key IN ('` + SettingDirectory + `', '` + SettingBucket + `', '` + SettingHold + `', '` + settingFrozen + `', '` + settingSchema + `', '` + settingCompatible + `') OR key LIKE '` + SettingSecret + `%')`
+const ofPlace = `(key IN ('` + SettingDirectory + `', '` + SettingBucket + `', '` + SettingNextBucket + `', '` + SettingHold + `', '` + settingFrozen + `', '` + settingSchema + `', '` + settingCompatible + `') OR key LIKE '` + SettingSecret + `%')`
 
 // Setting returns the value of key. The keys "schema" and "compatible_from" belong to [Migrate].
 //
@@ -55,4 +57,16 @@ func KeepSetting(ctx context.Context, s Store, key string, fresh func() ([]byte,
 		return tx.PutSetting(ctx, key, made)
 	})
 	return value, err
+}
+
+// Place says where the blobs of the database are for good: in the data directory that has the name, or in the bucket. The setting is
+// [SettingDirectory], [SettingBucket] or, if that is not decided, "".
+func (tx *Tx) Place(ctx context.Context) (setting, name string, err error) {
+	for _, setting := range []string{SettingDirectory, SettingBucket} {
+		value, err := tx.Setting(ctx, setting)
+		if err == nil || !errors.Is(err, ErrNotFound) {
+			return setting, string(value), err
+		}
+	}
+	return "", "", nil
 }

@@ -265,13 +265,13 @@ func (s *Server) openFile(ctx context.Context, readers int) (meta.Store, error) 
 // blobsElsewhere refuses a database whose blobs are in a directory.
 func (s *Server) blobsElsewhere(ctx context.Context, e *elsewhere) error {
 	return e.View(ctx, func(tx *meta.Tx) error {
-		if known, err := tx.Objects(ctx, "", 1); err != nil || len(known) > 0 {
+		place, _, err := tx.Place(ctx)
+		if err != nil || place == meta.SettingBucket {
 			return err
 		}
 		blobs, err := tx.StoredBlobs(ctx, "", 1)
-		if err == nil && len(blobs) > 0 {
-			err = diag.New(diag.Misuse, "other_blobs", "the database is of a registry whose blobs are in a data directory").
-				Hint("to serve that one, leave --blobs out and name its directory with --data; for a new one, name a database without tables")
+		if err == nil && (len(blobs) > 0 || place == meta.SettingDirectory) {
+			err = s3.OtherBlobs()
 		}
 		return err
 	})
@@ -300,11 +300,14 @@ func (s *Server) openBlobs(ctx context.Context, g *registry.Registry, address, c
 
 // owned reports whether the database belongs to the directory, and refuses one that belongs to another.
 func (s *Server) owned(ctx context.Context, tx *meta.Tx, directory string) (bool, error) {
-	have, err := tx.Setting(ctx, meta.SettingDirectory)
-	if errors.Is(err, meta.ErrNotFound) {
-		return false, nil
-	}
-	if err == nil && string(have) != directory {
+	place, have, err := tx.Place(ctx)
+	switch {
+	case err != nil || place == "":
+		return false, err
+	case place == meta.SettingBucket:
+		err = diag.New(diag.Misuse, "other_blobs", "the database is of a registry whose blobs are in a bucket").
+			Hint("name that with --blobs s3://…, as its other processes do; for a new registry, name a database without tables")
+	case have != directory:
 		err = diag.New(diag.Misuse, "other_database", "the database belongs to another directory than %s, which has its keys", s.cfg.Data).
 			Hint("name that directory with --data, or a database without tables")
 	}

@@ -17,8 +17,6 @@ package s3
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,7 +27,6 @@ import (
 
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
-	"github.com/skl-project/skl/spec/diag"
 )
 
 const (
@@ -55,6 +52,7 @@ type Options struct {
 type Store struct {
 	meta     meta.Store
 	bucket   *bucket
+	name     string // of the bucket, to the metadata
 	cache    *cache
 	scratch  string
 	now      func() time.Time
@@ -69,7 +67,7 @@ type Store struct {
 var _ blob.Remote = (*Store)(nil)
 
 // Open returns the store at an address: see [ParseAddress]. It takes a place that belongs to nobody for the registry of the
-// metadata, and refuses that of another with the code other_bucket. A store that does not answer is [blob.ErrUnavailable].
+// metadata, if that has none yet, and refuses any other than that with the code other_bucket. A store that does not answer is [blob.ErrUnavailable].
 func Open(ctx context.Context, at Address, o Options) (*Store, error) {
 	b, err := at.connect()
 	if err != nil {
@@ -96,80 +94,6 @@ func Open(ctx context.Context, at Address, o Options) (*Store, error) {
 		return nil, at.explain(err)
 	}
 	return s, nil
-}
-
-// An owner is registry.json: what the metadata calls the bucket.
-type owner struct {
-	Registry string `json:"registry"`
-}
-
-const (
-	ownerKey = "registry.json"
-	maxOwner = 4 << 10
-)
-
-// belongs makes the place and the metadata belong to each other, or refuses.
-func (s *Store) belongs(ctx context.Context) error {
-	name, err := meta.KeepSetting(ctx, s.meta, meta.SettingBucket, func() ([]byte, error) { return []byte(rand.Text()), nil })
-	if err != nil {
-		return err
-	}
-	text, err := s.bucket.small(ctx, ownerKey, maxOwner)
-	if errors.Is(err, blob.ErrNotFound) {
-		if err := s.unused(ctx); err != nil {
-			return err
-		}
-		if text, err = json.Marshal(owner{string(name)}); err == nil {
-			err = s.bucket.putSmall(ctx, ownerKey, text)
-		}
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	var have owner
-	if err := json.Unmarshal(text, &have); err != nil || have.Registry != string(name) {
-		return s.foreign("belongs to another registry than the database")
-	}
-	return nil
-}
-
-// Probe reads registry.json.
-func (s *Store) Probe(ctx context.Context) error {
-	_, err := s.bucket.small(ctx, ownerKey, maxOwner)
-	if errors.Is(err, blob.ErrNotFound) {
-		err = s.foreign("has no " + ownerKey + " any more")
-	}
-	return err
-}
-
-// unused refuses a place that lost its registry.json, or never had one, and holds blobs of which the database knows nothing; or none
-// of those that it knows.
-func (s *Store) unused(ctx context.Context) error {
-	var known []meta.Object
-	if err := s.meta.View(ctx, func(tx *meta.Tx) (err error) {
-		known, err = tx.Objects(ctx, "", 1)
-		return err
-	}); err != nil {
-		return err
-	}
-	if len(known) > 0 {
-		return s.foreign("has no " + ownerKey + ", and the database knows blobs in it")
-	}
-	for _, prefix := range []string{"b/", "u/", headPrefix} {
-		for _, err := range s.bucket.list(ctx, prefix, 0) {
-			if err != nil {
-				return err
-			}
-			return s.foreign("holds what belongs to a registry, and the database knows nothing in it")
-		}
-	}
-	return nil
-}
-
-func (s *Store) foreign(is string) error {
-	return diag.New(diag.Misuse, "other_bucket", "%s %s", s.bucket, is).
-		Hint("name the bucket and prefix that go with the database, or ones that hold nothing")
 }
 
 // blobKey is a new key for a blob.
