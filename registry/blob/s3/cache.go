@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"io"
@@ -19,16 +18,13 @@ type cache struct {
 	limit int64 // bytes
 
 	mu     sync.Mutex // guards what follows
-	total  int64      // bytes
-	known  map[blob.Digest]*list.Element
-	recent *list.List          // of kept, last used first
+	total  int64      // bytes, of blocks
+	recent *recent
 	needed map[blob.Digest]int // how many put it now: it stays
 }
 
-type kept struct {
-	digest blob.Digest
-	size   int64
-}
+// block is what file systems give a file at least, in bytes.
+const block = 4 << 10
 
 // openCache takes over what is in dir.
 func openCache(ctx context.Context, dir string, limit int64) (*cache, error) {
@@ -37,7 +33,7 @@ func openCache(ctx context.Context, dir string, limit int64) (*cache, error) {
 		return nil, err
 	}
 	files.Scratch = true
-	c := &cache{files: files, limit: limit, known: map[blob.Digest]*list.Element{}, recent: list.New(), needed: map[blob.Digest]int{}}
+	c := &cache{files: files, limit: limit, recent: newRecent(), needed: map[blob.Digest]int{}}
 	for u, err := range files.Uploads(ctx) {
 		if err == nil {
 			err = files.Abort(ctx, u.ID)
@@ -95,23 +91,19 @@ func (c *cache) need(d blob.Digest, n int) {
 func (c *cache) used(d blob.Digest, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.known[d]; ok {
-		c.recent.MoveToFront(e)
+	if i := c.recent.find(d); i != 0 {
+		c.recent.use(i)
 		return
 	}
-	c.known[d] = c.recent.PushFront(kept{d, size})
+	size = (size + block - 1) / block * block
+	c.recent.add(d, size)
 	c.total += size
-	for e := c.recent.Back(); e != c.recent.Front() && c.total > c.limit; {
-		before := e.Prev()
-		k := e.Value.(kept)
-		if c.needed[k.digest] > 0 {
-			e = before
-			continue
+	for i := c.recent.newer(0); i != c.recent.newest() && c.total > c.limit; {
+		next, d := c.recent.newer(i), c.recent.digest(i)
+		if c.needed[d] == 0 {
+			c.remove(i, d)
 		}
-		if err := c.files.Delete(context.Background(), k.digest, time.Time{}); err == nil || errors.Is(err, blob.ErrNotFound) {
-			c.forget(e)
-		}
-		e = before
+		i = next
 	}
 }
 
@@ -122,15 +114,14 @@ func (c *cache) drop(d blob.Digest) {
 	if c.needed[d] > 0 {
 		return
 	}
-	err := c.files.Delete(context.Background(), d, time.Time{})
-	if e, ok := c.known[d]; ok && (err == nil || errors.Is(err, blob.ErrNotFound)) {
-		c.forget(e)
-	}
+	c.remove(c.recent.find(d), d)
 }
 
-func (c *cache) forget(e *list.Element) {
-	k := e.Value.(kept)
-	c.recent.Remove(e)
-	delete(c.known, k.digest)
-	c.total -= k.size
+// remove removes the file of d, and its slot if it has one.
+func (c *cache) remove(i uint32, d blob.Digest) {
+	err := c.files.Delete(context.Background(), d, time.Time{})
+	if i != 0 && (err == nil || errors.Is(err, blob.ErrNotFound)) {
+		c.total -= c.recent.slots[i].size
+		c.recent.remove(i)
+	}
 }
