@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
@@ -32,18 +33,29 @@ const (
 // freezing is the time that is left to whoever ends a freeze.
 const freezing = time.Minute
 
-// MoveTo copies everything to the stores of another registry, which [Registry.Receive] prepared, while this one serves. First the blobs; then it
+// MoveTo copies everything to the stores of another registry, while this one serves. Receive opens that, and has [Registry.Receive] prepare it, as
+// soon as nobody else moves this one. First the blobs; then it
 // takes no changes any more, and what is new of them follows, with the metadata in one transaction. Check says whether what arrived is
 // whole. Then that one takes changes, and this one never again. After an error it is the other way round, and what was copied need not be again. Both
 // have stores of [meta.Store] that update what is frozen.
-func (g *Registry) MoveTo(ctx context.Context, to *Registry, check func(context.Context, Copied) error, progress func(Stage, int64)) (m Moved, err error) {
+func (g *Registry) MoveTo(ctx context.Context, receive func(context.Context) (*Registry, error), check func(context.Context, Copied) error, progress func(Stage, int64)) (m Moved, err error) {
 	g.sweep.Lock()
 	defer g.sweep.Unlock()
-	err = g.alone(ctx, "move", func(ctx context.Context) error { return g.moveTo(ctx, to, check, progress, &m) })
+	err = g.alone(ctx, "move", func(ctx context.Context) error {
+		to, err := receive(ctx)
+		if err != nil {
+			return err
+		}
+		return g.moveTo(ctx, to, check, progress, &m)
+	})
 	return m, err
 }
 
 func (g *Registry) moveTo(ctx context.Context, to *Registry, check func(context.Context, Copied) error, progress func(Stage, int64), m *Moved) (err error) {
+	arrival, err := to.Frozen(ctx)
+	if err != nil {
+		return err
+	}
 	h := &hold{g: g}
 	if err := h.renew(ctx); err != nil {
 		return err
@@ -95,7 +107,7 @@ func (g *Registry) moveTo(ctx context.Context, to *Registry, check func(context.
 		if err != nil {
 			return err
 		}
-		return tx.Freeze(ctx, meta.Freeze{State: meta.Moved, Since: g.now().UTC(), Log: moving.Log})
+		return tx.Freeze(ctx, meta.Freeze{State: meta.Moved, Since: g.now().UTC(), Log: moving.Log, Place: arrival.Place})
 	}); err != nil {
 		return err
 	}
@@ -130,37 +142,37 @@ func (g *Registry) stay(ctx context.Context, since time.Time) error {
 // Receive prepares this registry, which is new, for the data of the one with that log. It is frozen until all of it is there.
 func (g *Registry) Receive(ctx context.Context, log string) error {
 	return g.update(ctx, func(tx *meta.Tx) error {
-		begun, err := mayReceive(ctx, tx, log)
-		if begun || err != nil {
+		place, err := mayReceive(ctx, tx, log)
+		if place != "" || err != nil {
 			return err
 		}
-		return tx.Freeze(ctx, meta.Freeze{State: meta.Arriving, Since: g.now().UTC(), Log: log})
+		return tx.Freeze(ctx, meta.Freeze{State: meta.Arriving, Since: g.now().UTC(), Log: log, Place: rand.Text()})
 	})
 }
 
-// MayReceive is the error that [Registry.Receive] would return, and says whether the data of the one with that log began to arrive here. A registry
-// that holds other data is refused with code not_empty.
-func (g *Registry) MayReceive(ctx context.Context, log string) (begun bool, err error) {
+// MayReceive is the error that [Registry.Receive] would return, and the name of this place if the data of the one with that log began to arrive here. A
+// registry that holds other data is refused with code not_empty.
+func (g *Registry) MayReceive(ctx context.Context, log string) (place string, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		begun, err = mayReceive(ctx, tx, log)
+		place, err = mayReceive(ctx, tx, log)
 		return err
 	})
-	return begun, err
+	return place, err
 }
 
-func mayReceive(ctx context.Context, tx *meta.Tx, log string) (begun bool, err error) {
+func mayReceive(ctx context.Context, tx *meta.Tx, log string) (place string, err error) {
 	vacant := false
 	f, err := tx.Frozen(ctx)
 	switch {
-	case err == nil && f.State == meta.Arriving && f.Log == log:
-		return true, nil
+	case err == nil && f.State == meta.Arriving && f.Log == log && f.Place != "":
+		return f.Place, nil
 	case errors.Is(err, meta.ErrNotFound):
 		vacant, err = tx.Vacant(ctx)
 	}
 	if err == nil && !vacant {
 		err = diag.New(diag.Misuse, "not_empty", "a registry is there already").Hint("name a new directory, and a database and a bucket that hold nothing")
 	}
-	return false, err
+	return "", err
 }
 
 // Frozen says why nothing can be changed; ErrNotFound of package meta if that is not so.

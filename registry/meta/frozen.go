@@ -14,6 +14,8 @@ type Freeze struct {
 	State FreezeState `json:"state"`
 	Since time.Time   `json:"since"`
 	Log   string      `json:"log"` // public key of the registry's log
+	// Place is a name of the place that data arrives at, and of the one it was moved to: no other takes what is left to do.
+	Place string `json:"place,omitempty"`
 }
 
 // A FreezeState is what happens to frozen data.

@@ -17,7 +17,8 @@ const attachedCache = 64
 
 // Attach opens the registry in data for Fsck, Scrub and Backup, also while another process serves it: it takes no
 // lock and makes nothing. What it returns has no handler; the caller closes it. A directory
-// that holds no registry is an error of class Misuse and code no_registry_data, a database of an earlier version older_database.
+// that holds no registry is an error of class Misuse and code no_registry_data, a database of an earlier version older_database, one at
+// which the data of a registry arrives frozen.
 func Attach(ctx context.Context, data string) (*Server, error) {
 	return attach(ctx, data, attachment{beside: true})
 }
@@ -84,7 +85,10 @@ func attach(ctx context.Context, data string, how attachment) (*Server, error) {
 	}
 	key := s.logSecret()
 	key.make = nil
-	if g.Key, err = s.logKey(ctx, key); err != nil {
+	if g.Key, err = s.logKey(ctx, key); err == nil && !how.mover {
+		_, err = s.frozen(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

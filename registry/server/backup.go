@@ -185,7 +185,9 @@ func Restore(ctx context.Context, data, dir string) (copied registry.Copied, err
 	}
 	s, err := attach(ctx, data, attachment{mover: true})
 	if err == nil {
-		err = s.Registry.Meta.Check(ctx)
+		if err = s.Registry.Meta.Check(ctx); err == nil {
+			_, err = s.frozen(ctx)
+		}
 		if err == nil { // who restores wants one that takes changes
 			err = s.Registry.Meta.Update(ctx, func(tx *meta.Tx) error { return tx.Thaw(ctx) })
 		}

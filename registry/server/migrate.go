@@ -34,16 +34,23 @@ func Migrate(ctx context.Context, from string, cfg Config, progress func(registr
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	m.Log = src.Registry.Key.Origin()
-	dst, err := receive(ctx, src, cfg, options)
-	if err != nil {
-		return m, err
+	var dst *Server
+	defer func() {
+		if dst != nil {
+			err = errors.Join(err, dst.Close())
+		}
+	}()
+	arrive := func(ctx context.Context) (_ *registry.Registry, err error) {
+		if dst, err = receive(ctx, src, cfg, options); err != nil {
+			return nil, err
+		}
+		return dst.Registry, nil
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
 	check := func(ctx context.Context, c registry.Copied) (err error) {
 		m.Found, err = dst.examineCopy(ctx, src, c.Problems)
 		return err
 	}
-	m.Moved, err = src.Registry.MoveTo(ctx, dst.Registry, check, progress)
+	m.Moved, err = src.Registry.MoveTo(ctx, arrive, check, progress)
 	return m, err
 }
 
@@ -67,30 +74,36 @@ func MayMigrate(ctx context.Context, from string, cfg Config) (log string, err e
 	dst := blank(cfg)
 	dst.beside, dst.unlock = true, func() {}
 	_, next, err := dst.locate()
-	begun := next.URL != "" // nobody asks it
+	place := ""
 	if err == nil && next.URL == "" && HasData(cfg.Data) {
 		dst.Registry = &registry.Registry{Logger: dst.logger}
 		if err = dst.openStores(ctx, dst.Registry, nil, 1, ""); err == nil {
-			begun, err = dst.Registry.MayReceive(ctx, src.Registry.Key.Public())
+			place, err = dst.Registry.MayReceive(ctx, src.Registry.Key.Public())
 		}
 		err = errors.Join(err, dst.Close())
 	}
-	if err == nil && f.State == meta.Moved && !begun {
+	if asked := next.URL == ""; err == nil && asked && wasMoved(f, place) { // else it is asked when it begins
 		err = src.moved(f)
 	}
 	return src.Registry.Key.Origin(), err
 }
 
-// frozen says why the registry, which is to be moved, takes no changes; the zero Freeze if it does. One that arrives is refused.
+// frozen says why the registry takes no changes; the zero Freeze if it does. One that arrives is not whole, and refused.
 func (s *Server) frozen(ctx context.Context) (meta.Freeze, error) {
 	f, err := s.Registry.Frozen(ctx)
 	if errors.Is(err, meta.ErrNotFound) {
 		return f, nil
 	}
 	if err == nil && f.State == meta.Arriving {
-		err = diag.New(diag.Refused, meta.CodeFrozen, "%s: %s", s.cfg.Data, f.Text())
+		err = diag.New(diag.Refused, meta.CodeFrozen, "%s: %s", s.cfg.Data, f.Text()).
+			Hint("run skl registry migrate once more, or begin anew with another directory, database and bucket")
 	}
 	return f, err
+}
+
+// wasMoved reports whether a registry was moved, and not to the place of that name, which would lack no more than the end of the move.
+func wasMoved(f meta.Freeze, place string) bool {
+	return f.State == meta.Moved && (place == "" || place != f.Place)
 }
 
 // moved refuses to move what was moved before.
@@ -139,13 +152,13 @@ func receive(ctx context.Context, src *Server, cfg Config, options []Option) (ds
 			return dst, err
 		}
 	}
-	begun := false
+	place := ""
 	if g.Meta != nil {
-		if begun, err = g.MayReceive(ctx, g.Key.Public()); err != nil {
+		if place, err = g.MayReceive(ctx, g.Key.Public()); err != nil {
 			return dst, err
 		}
 	}
-	if f.State == meta.Moved && !begun {
+	if wasMoved(f, place) {
 		return dst, src.moved(f)
 	}
 	if away != nil {
@@ -247,15 +260,9 @@ func (s *Server) Frozen(ctx context.Context) (why string, moving bool, err error
 
 // warnFrozen logs why the registry takes no changes, if it takes none.
 func (s *Server) warnFrozen(ctx context.Context) error {
-	f, err := s.Registry.Frozen(ctx)
-	if errors.Is(err, meta.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	f, err := s.frozen(ctx)
+	if err != nil || f.State == "" {
 		return err
-	}
-	if f.State == meta.Arriving { // what is there is not a registry yet
-		return diag.New(diag.Refused, meta.CodeFrozen, "%s", f.Text()).Hint("run skl registry migrate once more, or begin anew with another directory, database and bucket")
 	}
 	s.logger.WarnContext(ctx, "takes no changes", "why", f.Text())
 	return nil

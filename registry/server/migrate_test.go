@@ -149,6 +149,62 @@ func TestMigrateAgain(t *testing.T) {
 	}
 }
 
+// TestMigrateElsewhere leaves places where a move began: they are no registries, and no way to have the registry twice. Only what was left of the move
+// itself is done there.
+func TestMigrateElsewhere(t *testing.T) {
+	s := newSite(t, nil)
+	s.namespace("acme", true)
+	s.publish(s.admin, "acme/pdf@1.0.0")
+	left := Config{Data: filepath.Join(t.TempDir(), "left")}
+	ctx, interrupt := context.WithCancel(t.Context())
+	if _, err := Migrate(ctx, s.s.cfg.Data, left, func(registry.Stage, int64) { interrupt() }); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if _, err := Attach(t.Context(), left.Data); !errors.Is(err, diag.Code(meta.CodeFrozen)) {
+		t.Errorf("half of a registry is read: %v", err)
+	}
+	copied, restored := filepath.Join(t.TempDir(), "copied"), filepath.Join(t.TempDir(), "restored")
+	if err := os.CopyFS(copied, os.DirFS(left.Data)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), restored, copied); !errors.Is(err, diag.Code(meta.CodeFrozen)) {
+		t.Errorf("half of a registry is restored: %v", err)
+	}
+	if _, err := os.Lstat(restored); err == nil {
+		t.Error("what is refused leaves a directory")
+	}
+
+	next := Config{Data: metatest.Dir(t)}
+	if _, err := Migrate(t.Context(), s.s.cfg.Data, next, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MayMigrate(t.Context(), s.s.cfg.Data, left); !errors.Is(err, diag.Code("moved")) {
+		t.Errorf("it may move again, to where another move began: %v", err)
+	}
+	if _, err := Migrate(t.Context(), s.s.cfg.Data, left, quiet); !errors.Is(err, diag.Code("moved")) {
+		t.Errorf("it moves again, to where another move began: %v", err)
+	}
+	// The move was killed before the new place knew that it is one.
+	there, err := attach(t.Context(), next.Data, attachment{beside: true, mover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := s.s.Registry.Frozen(t.Context())
+	if err == nil {
+		err = there.Registry.Meta.Update(t.Context(), func(tx *meta.Tx) error {
+			return tx.Freeze(t.Context(), meta.Freeze{State: meta.Arriving, Log: old.Log, Place: old.Place})
+		})
+	}
+	if err := errors.Join(err, there.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Migrate(t.Context(), s.s.cfg.Data, next, quiet); err != nil || m.Found.Releases != 1 {
+		t.Errorf("%v %+v", err, m)
+	}
+	again, url := start(t, func(c *Config) { c.Data = next.Data })
+	(&site{t: t, s: again, url: url, admin: s.admin}).namespace("more", true)
+}
+
 // A move refuses a place that is taken, and leaves nothing at one that was not there. A restored copy of what was moved takes changes.
 func TestMigrateRefused(t *testing.T) {
 	s, other := newSite(t, nil), newSite(t, nil)
