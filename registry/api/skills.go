@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -227,5 +228,11 @@ func (h *Handler) actOnVersion(w http.ResponseWriter, r *http.Request, who regis
 	if err != nil {
 		return answer{}, err
 	}
-	return h.version(r, who, v)
+	out, err := h.version(r, who, v)
+	if err = registry.Explain(err); errors.Is(err, diag.Code("unavailable")) {
+		e := diag.New(diag.Failed, "unavailable", "%s@%s is %s, and the log does not show that yet: %w", v.Repo(), v.Version, v.State, err)
+		e.Retryable = true
+		err = e
+	}
+	return out, err
 }
