@@ -11,10 +11,17 @@ import (
 	"text/template"
 )
 
-// Service is the systemd unit skl-registry.service.
-//
 //go:embed skl-registry.service
-var Service string
+var service string
+
+// Service is the systemd unit skl-registry.service. Low says that it listens on a port below 1024, which takes a right.
+func Service(low bool) string {
+	if !low {
+		return service
+	}
+	const rights, bind = "CapabilityBoundingSet=\nAmbientCapabilities=\n", "CAP_NET_BIND_SERVICE\n"
+	return strings.Replace(service, rights, strings.ReplaceAll(rights, "\n", bind), 1)
+}
 
 //go:embed *.tmpl all:chart
 var files embed.FS

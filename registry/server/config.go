@@ -232,6 +232,9 @@ func invalid(file string, line, column int, format string, args ...any) *diag.Er
 func (c Config) Check() error {
 	if c.URL != "" {
 		u, err := url.Parse(c.URL)
+		if strings.Contains(c.URL, "@") {
+			return invalid("", 0, 0, "url is what clients are told, so it holds no user and no password")
+		}
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			return invalid("", 0, 0, "url is http:// or https:// and a host, not %q", diag.Printable(c.URL))
 		}

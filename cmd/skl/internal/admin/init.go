@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -72,7 +73,7 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 	}
 	out := Prepared{Files: []PreparedFile{{Path: filepath.Join(dir, "registry.toml"), Text: string(server.Template(cfg))}}}
 	if r.Systemd {
-		out.Files = append(out.Files, PreparedFile{Path: "skl-registry.service", Text: deploy.Service})
+		out.Files = append(out.Files, PreparedFile{Path: "skl-registry.service", Text: deploy.Service(lowPort(cfg.Addr))})
 	}
 	out.Files = append(out.Files, others...)
 	for i := range out.Files {
@@ -110,6 +111,13 @@ func (r InitRequest) chart(cfg *server.Config) ([]PreparedFile, error) {
 	secrets := "# For a secret of the cluster: nobody else may read this file.\nSKL_DB=" + cfg.DB.URL + "\n" + keyless
 	cfg.DB.URL = ""
 	return append(prepared(files), PreparedFile{Path: "registry.env", Secret: true, hidden: secrets}), nil
+}
+
+// lowPort reports whether an address has a port that not everybody may listen on.
+func lowPort(addr string) bool {
+	_, port, _ := net.SplitHostPort(addr)
+	n, err := net.LookupPort("tcp", port)
+	return err == nil && n > 0 && n < 1024
 }
 
 func prepared(files []deploy.File) (out []PreparedFile) {
@@ -222,6 +230,10 @@ func (r InitRequest) config() (server.Config, error) {
 		return cfg, diag.New(diag.Misuse, "usage", "--replicas is a number from 1 to 9, not %d", r.Replicas)
 	case r.Replicas > 1 && !r.Compose && !r.Helm:
 		return cfg, diag.New(diag.Misuse, "usage", "--replicas is for --compose and --helm")
+	case r.Systemd && r.Compose:
+		return cfg, diag.New(diag.Misuse, "usage", "a registry is run by systemd or in containers: --systemd or --compose")
+	case r.Systemd && r.Data != "":
+		return cfg, diag.New(diag.Misuse, "usage", "--systemd decides about --data by itself: the unit lets the registry write to /var/lib/skl-registry alone")
 	case r.Helm && (r.Compose || r.Systemd):
 		return cfg, diag.New(diag.Misuse, "usage", "--helm is for Kubernetes alone, without --compose and --systemd")
 	case r.Helm && (cfg.Addr != "" || cfg.Data != "" || cfg.TLS.Cert != ""):
