@@ -86,10 +86,33 @@ func (s *store) diagnose(err error) error {
 	return err
 }
 
+// refused is what a server says that answers, to whoever names its address.
+func (s *store) refused(err error) error {
+	said, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return err
+	}
+	var e *diag.Error
+	switch said.Code {
+	case "42P07": // duplicate_table, since tables are made where none is of a registry
+		e = diag.New(diag.Misuse, "other_database", "the database %s holds tables of something else: %s", s.address, said.Message).Hint("name a database without tables")
+	case "3D000": // invalid_catalog_name
+		e = diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, said.Message).Hint("create it, or name one that is there")
+	case "28P01", "28000": // invalid_password, invalid_authorization_specification
+		e = diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, said.Message).Hint("is that the user and the password that its address names?")
+	case "42501": // insufficient_privilege
+		e = diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, said.Message).Hint("the user of its address has to be its owner")
+	default:
+		return fmt.Errorf("the database %s: %w", s.address, err)
+	}
+	e.Err = err
+	return e
+}
+
 // unopened is an error of opening the database, to whoever names its address.
 func (s *store) unopened(err error) error {
 	if err = (dialect{}).Err(err); !errors.Is(err, meta.ErrUnavailable) {
-		return err
+		return s.refused(err)
 	}
 	why := err.Error()
 	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok { // a line for each way that was tried, often the same
