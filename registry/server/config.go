@@ -34,7 +34,7 @@ type Config struct {
 	Addr     string   `toml:"addr"` // to listen on; "" is DefaultAddr
 	Data     string   `toml:"data"` // directory of everything that is kept
 	Reserved []string `toml:"reserved"`
-	Replica  string   `toml:"replica"` // name of this process among those that serve the same data; "" is the host's
+	Replica  string   `toml:"replica"` // name of this process among those that serve the same data; "" is the host's, with another port than the default
 	// Drain is how long before its end it says that it is not ready, where others serve the same data. 0 means 5 s.
 	Drain Duration `toml:"drain"`
 
@@ -289,12 +289,16 @@ func (c Config) Check() error {
 	return nil
 }
 
-// replica is the name of this process to others.
+// replica is the name of this process to others: the host's, and its port where another than the default tells processes of one host apart.
 func (c Config) replica() string {
 	if c.Replica != "" {
 		return c.Replica
 	}
 	name, _ := os.Hostname() // "" is a name as well: each has a random part
+	_, usual, _ := net.SplitHostPort(DefaultAddr)
+	if _, port, err := net.SplitHostPort(c.addr()); err == nil && port != usual && port != "0" {
+		return net.JoinHostPort(name, port)
+	}
 	return name
 }
 

@@ -16,7 +16,7 @@ func Template(c Config) []byte {
 	t.text("addr", c.Addr, DefaultAddr, "to listen on; other addresses than loopback need TLS")
 	t.text("data", c.Data, "/var/lib/skl-registry", "the directory of everything that is kept; back it up with: skl registry backup")
 	t.text("policy", c.Policy, "policy.toml", "rules that every release has to hold, as in: skl policy init")
-	t.text("replica", c.Replica, "skills-1", "name of this process among those that serve the same data; the host's by default")
+	t.text("replica", c.Replica, "skills-1", "name of this process among those that serve the same data; the host's by default, with its port if that is not 5080")
 	t.span("drain", c.Drain, "5s", "how long before its end it says that it is not ready, where others serve the same data")
 	t.list("reserved", c.Reserved, "names that nobody can publish, besides the built-in ones")
 
