@@ -206,14 +206,14 @@ func (o *OCI) answered(t Target, r *errcode.ErrorResponse) error {
 	case http.StatusNotFound:
 		code, sentence = "not_found", "the registry does not have it"
 	case http.StatusGone:
-		class, code, sentence = diag.Refused, "blocked", "it is blocked"
+		class, code, sentence = diag.Refused, "blocked", "the registry blocks this content"
 	case http.StatusRequestEntityTooLarge:
 		class, code, sentence = diag.Failed, "too_large", "the registry does not accept content of this size"
 	case http.StatusTooManyRequests:
 		class, code, sentence = diag.Failed, "rate_limited", "there were too many requests"
 	default:
 		if r.StatusCode >= 500 {
-			class, code = diag.Failed, "http_status"
+			class, code, sentence = diag.Failed, "http_status", "the registry cannot do this now: "+sentence
 		}
 	}
 	var hints []string

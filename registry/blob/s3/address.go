@@ -49,7 +49,7 @@ func ParseAddress(text string) (Address, error) {
 	}
 	a := Address{text: text, bucket: u.Host, prefix: strings.Trim(u.Path, "/"), region: "us-east-1"}
 	if err := s3utils.CheckValidBucketNameStrict(a.bucket); err != nil {
-		return Address{}, invalid("%s is not the name of a bucket", diag.Brief(a.bucket, 80))
+		return Address{}, invalid("%s is not the name of a bucket: %w", diag.Brief(a.bucket, 80), err)
 	}
 	if a.prefix != "" {
 		a.prefix += "/"

@@ -162,6 +162,9 @@ func unknownCommand(name string, words []string) error {
 		}
 		return e
 	}
+	if slices.Contains(guide.Names(), name) {
+		return e.Hint("skl help guide %s", name)
+	}
 	var names []string
 	for _, c := range commands() {
 		names = append(append(names, c.name), c.aliases...)
