@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // Name is how messages call it.
 const Name = "the system's keyring"
 
-// variable is "off" for people who want a file.
+// variable is "off", or another word for that, for people who want a file.
 const variable = "SKL_KEYRING"
 
 // service is what a keyring has as the owner of each secret of skl. The account is the host that a token is for.
@@ -33,7 +34,7 @@ type Ring struct {
 
 // There reports whether this machine has a keyring that takes tokens. It does not unlock it.
 func (r Ring) There(ctx context.Context) bool {
-	return r.reachable() == nil && r.ask(ctx, there) == nil
+	return r.ask(ctx, there) == nil
 }
 
 // Get is the token that is kept for a host.
@@ -70,7 +71,7 @@ func (r Ring) Remove(ctx context.Context, host string) error {
 
 // reachable is why the keyring may not be asked at all.
 func (r Ring) reachable() error {
-	if r.Getenv(variable) == "off" {
+	if slices.Contains([]string{"off", "no", "false", "0"}, strings.ToLower(r.Getenv(variable))) {
 		return errors.New(variable + " is off")
 	}
 	return reachable(r.Getenv)

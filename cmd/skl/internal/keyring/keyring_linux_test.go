@@ -36,14 +36,16 @@ func TestRing(t *testing.T) {
 	if !ring.There(ctx) {
 		t.Error("the keyring is not seen")
 	}
-	off := Ring{Getenv: func(name string) string {
-		if name == variable {
-			return "off"
+	for _, word := range []string{"off", "OFF", "0", "false", "no"} {
+		off := Ring{Getenv: func(name string) string {
+			if name == variable {
+				return word
+			}
+			return os.Getenv(name)
+		}}
+		if off.There(ctx) || off.Set(ctx, "a.example", "no") == nil {
+			t.Errorf("it is %s, and asked", word)
 		}
-		return os.Getenv(name)
-	}}
-	if off.There(ctx) || off.Set(ctx, "a.example", "no") == nil {
-		t.Error("it is off, and asked")
 	}
 	if _, err := ring.Get(ctx, "a.example"); !errors.Is(err, ErrMissing) {
 		t.Errorf("nothing is kept yet: %v", err)

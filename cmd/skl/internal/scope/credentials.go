@@ -207,7 +207,7 @@ func (d *dockerStore) Get(ctx context.Context, host string) (origin.Credential, 
 	return origin.Credential{User: cred.Username, Secret: cred.Password}, nil
 }
 
-// fromRing reads what toRing kept.
+// fromRing reads what Put kept.
 func (d *dockerStore) fromRing(ctx context.Context, host string) (origin.Credential, error) {
 	kept, err := d.ring.Get(ctx, host)
 	user, secret, ok := strings.Cut(kept, ":")
