@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,65 +11,12 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry"
-	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
 	"github.com/skl-project/skl/registry/meta/sqlite"
+	"github.com/skl-project/skl/registry/registrytest"
 	"github.com/skl-project/skl/registry/tlog"
 )
-
-// A shelf keeps heads of a log in memory.
-type shelf struct {
-	mu   sync.Mutex
-	kept map[int64][]byte
-	away bool
-}
-
-func (s *shelf) KeepHead(_ context.Context, size int64, text []byte) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
-		return nil, blob.ErrUnavailable
-	}
-	if before := s.kept[size]; before != nil {
-		return before, nil
-	}
-	if s.kept == nil {
-		s.kept = map[int64][]byte{}
-	}
-	s.kept[size] = text
-	return nil, nil
-}
-
-func (s *shelf) Head(_ context.Context, size int64) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
-		return nil, blob.ErrUnavailable
-	}
-	if text := s.kept[size]; text != nil {
-		return text, nil
-	}
-	return nil, blob.ErrNotFound
-}
-
-func (s *shelf) LastHead(context.Context) (last int64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
-		return 0, blob.ErrUnavailable
-	}
-	for size := range s.kept {
-		last = max(last, size)
-	}
-	return last, nil
-}
-
-func (s *shelf) sizes() []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.kept))
-}
 
 // A turning store is one that turns into another behind a new connection, as a standby that takes over.
 type turning struct {
@@ -123,10 +69,10 @@ func (f *fixture) again(db meta.Store, kept registry.Heads) *fixture {
 
 // Each head is kept before it is shown, with all records, however many there are. While that cannot be nothing is shown.
 func TestHeadsAreKept(t *testing.T) {
-	f, kept := open(t, meta.Policy{}), &shelf{}
+	f, kept := open(t, meta.Policy{}), &registrytest.Shelf{}
 	f.Heads = kept
-	if c := f.show(); c.Size != 0 || len(kept.sizes()) != 0 {
-		t.Errorf("an empty log: %+v, %v", c, kept.sizes())
+	if c := f.show(); c.Size != 0 || len(kept.Sizes()) != 0 {
+		t.Errorf("an empty log: %+v, %v", c, kept.Sizes())
 	}
 	f.release("1.0.0")
 	for range 3 {
@@ -135,14 +81,14 @@ func TestHeadsAreKept(t *testing.T) {
 	f.release("1.1.0")
 	f.release("1.2.0")
 	last := f.show()
-	if got := kept.sizes(); fmt.Sprint(got) != "[1 2 3]" { // a publish shows the head that proves it
+	if got := kept.Sizes(); fmt.Sprint(got) != "[1 2 3]" { // a publish shows the head that proves it
 		t.Errorf("kept at %v", got)
 	}
 	r, err := f.Release(t.Context(), publisher, "acme", "pdf", "1.2.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.away = true
+	kept.Away = true
 	act := func(f *fixture, action registry.Action) {
 		t.Helper()
 		f.now = f.now.Add(1)
@@ -157,12 +103,12 @@ func TestHeadsAreKept(t *testing.T) {
 	if _, err := f.LogProof(t.Context(), r); code(err) != "unavailable" {
 		t.Errorf("a proof whose head cannot be kept: %v", err)
 	}
-	kept.away = false
+	kept.Away = false
 	act(f, registry.Unyank)
 	if _, err := f.LogProof(t.Context(), r); err != nil {
 		t.Error(err)
 	}
-	if got := kept.sizes(); fmt.Sprint(got) != "[1 2 3 5]" {
+	if got := kept.Sizes(); fmt.Sprint(got) != "[1 2 3 5]" {
 		t.Errorf("kept at %v", got)
 	}
 	// Another process goes on from there, and one for which nothing was kept yet begins at the start.
@@ -178,9 +124,9 @@ func TestHeadsAreKept(t *testing.T) {
 		act(f, registry.Yank)
 		act(f, registry.Unyank)
 	}
-	fresh := &shelf{}
+	fresh := &registrytest.Shelf{}
 	f.again(f.Meta, fresh).show()
-	if got := fresh.sizes(); fmt.Sprint(got) != "[256 306]" {
+	if got := fresh.Sizes(); fmt.Sprint(got) != "[256 306]" {
 		t.Errorf("kept at %v", got)
 	}
 }
@@ -189,7 +135,7 @@ func TestHeadsAreKept(t *testing.T) {
 func TestLogIsAppendedAgain(t *testing.T) {
 	metatest.OnlyFiles(t)
 	for _, while := range []string{"away", "running", "both"} {
-		f, kept := open(t, meta.Policy{}), &shelf{}
+		f, kept := open(t, meta.Policy{}), &registrytest.Shelf{}
 		f.Heads = kept
 		act := func(action registry.Action) {
 			if _, err := f.Act(t.Context(), root, "acme", "pdf", "1.0.0", action, "a test"); err != nil {
@@ -245,7 +191,7 @@ func TestLogIsAppendedAgain(t *testing.T) {
 func TestForkedLogIsReadOnly(t *testing.T) {
 	metatest.OnlyFiles(t)
 	for _, longer := range []bool{false, true} {
-		f, kept := open(t, meta.Policy{}), &shelf{}
+		f, kept := open(t, meta.Policy{}), &registrytest.Shelf{}
 		f.Heads = kept
 		f.release("1.0.0")
 		f.show()
@@ -288,7 +234,7 @@ func TestForkedLogIsReadOnly(t *testing.T) {
 // Two databases that both believe to be the one: what was kept first counts.
 func TestTwoLogs(t *testing.T) {
 	metatest.OnlyFiles(t)
-	f, kept := open(t, meta.Policy{}), &shelf{}
+	f, kept := open(t, meta.Policy{}), &registrytest.Shelf{}
 	f.Heads = kept
 	f.release("1.0.0")
 	f.show()
@@ -310,7 +256,7 @@ func TestTwoLogs(t *testing.T) {
 // A head that is smaller than the last one that is kept, of another history, is neither kept nor shown.
 func TestHeadBelowTheLast(t *testing.T) {
 	metatest.OnlyFiles(t)
-	f, kept := open(t, meta.Policy{}), &shelf{}
+	f, kept := open(t, meta.Policy{}), &registrytest.Shelf{}
 	f.Heads = kept
 	f.release("1.0.0")
 	f.show()
@@ -329,7 +275,7 @@ func TestHeadBelowTheLast(t *testing.T) {
 	if _, err := other.Checkpoint(t.Context()); code(err) != "log_read_only" || !strings.Contains(fmt.Sprint(err), "2 entries, and 3 others") {
 		t.Errorf("the other log: %v", err)
 	}
-	if got := kept.sizes(); fmt.Sprint(got) != "[1 3]" {
+	if got := kept.Sizes(); fmt.Sprint(got) != "[1 3]" {
 		t.Errorf("kept at %v", got)
 	}
 }
@@ -337,14 +283,14 @@ func TestHeadBelowTheLast(t *testing.T) {
 // A bucket is what others may write to: a head from there is believed only if the key of the log signed it.
 func TestHeadsOfOthers(t *testing.T) {
 	metatest.OnlyFiles(t)
-	f, kept := open(t, meta.Policy{}), &shelf{}
+	f, kept := open(t, meta.Policy{}), &registrytest.Shelf{}
 	f.Heads = kept
 	f.release("1.0.0")
 	f.show()
 	old := f.copied()
 	f.release("1.1.0")
 	f.show()
-	good := string(kept.kept[2])
+	good := string(kept.Kept[2])
 	for name, text := range map[string]string{
 		"nothing":        "",
 		"no JSON":        "{",
@@ -353,12 +299,12 @@ func TestHeadsOfOthers(t *testing.T) {
 		"a size":         strings.Replace(good, `"from":1`, `"from":0`, 1),
 		"another record": strings.Replace(good, "1.1.0", "1.1.9", 1),
 		"no record":      strings.Replace(good, `"records":[`, `"records":["x",`, 1),
-		"that of size 1": string(kept.kept[1]),
+		"that of size 1": string(kept.Kept[1]),
 	} {
 		if text == good {
 			t.Fatalf("%s changes nothing", name)
 		}
-		late := f.again(old, &shelf{kept: map[int64][]byte{1: kept.kept[1], 2: []byte(text)}})
+		late := f.again(old, &registrytest.Shelf{Kept: map[int64][]byte{1: kept.Kept[1], 2: []byte(text)}})
 		if _, err := late.push(publisher, "acme/pdf", "2.0.0", f.build("pdf", "2.0.0", "x")); code(err) != "log_read_only" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -369,7 +315,7 @@ func TestHeadsOfOthers(t *testing.T) {
 	// A head without the one before it.
 	f.release("1.2.0")
 	f.show()
-	late := f.again(old, &shelf{kept: map[int64][]byte{1: kept.kept[1], 3: kept.kept[3]}})
+	late := f.again(old, &registrytest.Shelf{Kept: map[int64][]byte{1: kept.Kept[1], 3: kept.Kept[3]}})
 	if err := late.CompareLog(t.Context()); code(err) != "log_rollback" {
 		t.Error(err)
 	}

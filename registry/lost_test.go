@@ -7,6 +7,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/metatest"
+	"github.com/skl-project/skl/registry/registrytest"
 )
 
 // TestLostReleases has databases go back that lack releases and decisions which clients saw in the log: what was decided counts, and a version
@@ -36,7 +37,7 @@ func TestLostReleases(t *testing.T) {
 		{"held back and approved", was, []registry.Action{registry.Quarantine, registry.Approve}, false, "approved", `{"changed":2,"from":2,"lost":0,"to":4}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, kept := open(t, meta.Policy{}), &shelf{}
+			f, kept := open(t, meta.Policy{}), &registrytest.Shelf{}
 			f.Heads = kept
 			f.release("0.9.0")
 			f.release(was)

@@ -3,7 +3,6 @@ package server
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry/api"
-	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/registrytest"
 )
 
 // A site is a running registry and what a client needs to talk to it.
@@ -412,60 +411,23 @@ func TestQueue(t *testing.T) {
 	s.must(404, s.admin, "GET", "/api/v1/queue?namespace=nowhere", nil)
 }
 
-// memoryHeads keeps heads of the log until it is away.
-type memoryHeads struct {
-	kept map[int64][]byte
-	away bool
-}
-
-func (h *memoryHeads) KeepHead(_ context.Context, size int64, text []byte) ([]byte, error) {
-	switch before := h.kept[size]; {
-	case h.away:
-		return nil, blob.ErrUnavailable
-	case before != nil:
-		return before, nil
-	}
-	h.kept[size] = text
-	return nil, nil
-}
-
-func (h *memoryHeads) Head(_ context.Context, size int64) ([]byte, error) {
-	switch {
-	case h.away:
-		return nil, blob.ErrUnavailable
-	case h.kept[size] == nil:
-		return nil, blob.ErrNotFound
-	}
-	return h.kept[size], nil
-}
-
-func (h *memoryHeads) LastHead(context.Context) (last int64, err error) {
-	if h.away {
-		return 0, blob.ErrUnavailable
-	}
-	for size := range h.kept {
-		last = max(last, size)
-	}
-	return last, nil
-}
-
 // TestBlockWhileTheLogCannotBeShown blocks a release while the store of the log's heads is away: the answer says what holds and what does not, and to ask
 // again is no mistake.
 func TestBlockWhileTheLogCannotBeShown(t *testing.T) {
 	s := newSite(t, nil)
-	heads := &memoryHeads{kept: map[int64][]byte{}}
+	heads := &registrytest.Shelf{}
 	s.s.Registry.Heads = heads
 	s.namespace("acme", true)
 	s.publish(s.admin, "acme/pdf@1.0.0")
 	path := "/api/v1/skills/acme/pdf/versions/1.0.0"
-	heads.away = true
+	heads.Away = true
 	block := map[string]string{"action": "block", "reason": "it steals"}
 	got := s.must(503, s.admin, "POST", path+"/actions", block)
 	if !strings.Contains(string(got.body), "acme/pdf@1.0.0 is blocked, and the log does not show that yet: the store of the registry's blobs does not answer") {
 		t.Errorf("%s", got.body)
 	}
 	s.must(410, "", "GET", path+"/download", nil)
-	heads.away = false
+	heads.Away = false
 	events := func() int {
 		var all struct{ Items []any }
 		s.must(200, s.admin, "GET", "/api/v1/audit?action=block", nil).json(t, &all)
