@@ -80,7 +80,7 @@ func (step transition) apply(r *meta.Release) {
 const maxReason = 1000
 
 // Act changes the state of a release, for a reason, and logs it. An action that does not
-// follow from the state the release is in is refused with code wrong_state; one that was the last, for the same reason, is done already.
+// follow from the state the release is in is refused with code wrong_state; one for the reason that it is in that state for is done already.
 //
 // A release that was ever served is in locks: that it is taken away for good, by whatever word, takes the right to
 // block. An undo gives it the state that it had before, and is an entry of the log of its own. To approve what was rejected
@@ -166,17 +166,17 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 	return r, nil
 }
 
-// askedAgain reports whether the last that happened to r is what a asks for, for the same reason: whoever asks did not hear the answer.
+// askedAgain reports whether r is what a asks for already, for the same reason: whoever asks did not hear the answer. A reject is no block, which
+// others may take back.
 func askedAgain(ctx context.Context, tx *meta.Tx, r meta.Release, a Action, step transition, reason string) (bool, error) {
 	if !step.reason || r.State != step.to || r.Reason != reason {
 		return false, nil
 	}
-	last, err := tx.LastEvent(ctx, r.Repo()+"@"+r.Version, string(Approve), string(Reject), string(Quarantine), string(Deprecate), string(Undeprecate), string(Yank), string(Unyank),
-		string(Block), string(Unblock))
-	if errors.Is(err, meta.ErrNotFound) {
-		return false, nil
+	if r.State != meta.Blocked {
+		return true, nil
 	}
-	return last.Action == string(a), err
+	rejected, err := wasRejected(ctx, tx, r)
+	return rejected == (a == Reject), err
 }
 
 // restate stores a release that has another state now.

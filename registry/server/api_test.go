@@ -443,4 +443,11 @@ func TestBlockWhileTheLogCannotBeShown(t *testing.T) {
 	if n := events(); n != 2 {
 		t.Errorf("%d blocks were noted", n)
 	}
+	// A reject can be taken back by others than a block, so it is none.
+	s.must(200, s.admin, "POST", path+"/actions", map[string]string{"action": "unblock"})
+	s.must(200, s.admin, "POST", path+"/actions", map[string]string{"action": "quarantine", "reason": "it steals"})
+	reject := map[string]string{"action": "reject", "reason": "it steals"}
+	s.must(200, s.admin, "POST", path+"/actions", reject)
+	s.must(200, s.admin, "POST", path+"/actions", reject)
+	s.must(409, s.admin, "POST", path+"/actions", block)
 }
