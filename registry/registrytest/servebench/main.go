@@ -162,8 +162,13 @@ func (t *table) median(row, site string, of func(result) float64) float64 {
 	if len(all) == 0 {
 		return 0
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	return middle(all)
+}
+
+// middle is the median of some numbers.
+func middle(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
 }
 
 // compared are the ratios that the tables have: the first by the second.
@@ -229,10 +234,7 @@ func memory(sites []*site) {
 	fmt.Println("| server | memory (RSS), idle | at most, under load | ready, new | ready, again |\n|---|---|---|---|---|")
 	for _, s := range sites {
 		for i, p := range s.servers {
-			name, ready := s.name, "– | –"
-			if len(s.servers) > 1 {
-				name += fmt.Sprintf(", %d", i+1)
-			}
+			name, ready := s.nameOf(i), "– | –"
 			most := p.Memory("VmHWM")
 			if p.ready > 0 {
 				before := p.ready

@@ -32,6 +32,14 @@ type server struct {
 // url is where a client asks.
 func (s *site) url(client int) string { return s.servers[client%len(s.servers)].URL }
 
+// nameOf is what the tables call one of its servers.
+func (s *site) nameOf(server int) string {
+	if len(s.servers) == 1 {
+		return s.name
+	}
+	return fmt.Sprintf("%s, %d", s.name, server+1)
+}
+
 func (s *site) stop() {
 	for _, p := range s.servers {
 		p.Stop()
@@ -77,11 +85,16 @@ func (s *server) run() {
 	}
 }
 
-// again ends a server of ours in order and starts it anew, on the data that it has.
-func (s *server) again() {
+// end ends a server of ours in order.
+func (s *server) end() {
 	program.Check(s.Command.Process.Signal(os.Interrupt))
 	s.Command.Wait()
 	s.Stop()
+}
+
+// again ends a server of ours and starts it anew, on the data that it has.
+func (s *server) again() {
+	s.end()
 	s.run()
 }
 

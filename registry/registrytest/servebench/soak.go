@@ -61,9 +61,7 @@ func soak(sites []*site, lasts time.Duration) {
 	for _, s := range all {
 		s.verify()
 		for _, p := range s.site.servers {
-			program.Check(p.Command.Process.Signal(os.Interrupt))
-			p.Command.Wait()
-			p.Stop()
+			p.end()
 		}
 		out, err := exec.Command(*ours, "registry", "fsck", "--data", filepath.Join(s.site.servers[0].dir, "data")).CombinedOutput()
 		fmt.Printf("%s, all %d releases are as they were acknowledged; fsck: %s\n", s.site.name, len(s.releases), strings.TrimSpace(string(out)))
@@ -82,13 +80,9 @@ type look struct {
 func lookAt(sites []*site) (all []look) {
 	for _, s := range sites {
 		for i, p := range s.servers {
-			name := s.name
-			if len(s.servers) > 1 {
-				name += fmt.Sprintf(", %d", i+1)
-			}
 			open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.Command.Process.Pid))
 			program.Check(err)
-			all = append(all, look{name, p.Memory("VmRSS"), len(open)})
+			all = append(all, look{s.nameOf(i), p.Memory("VmRSS"), len(open)})
 		}
 	}
 	return all
@@ -105,7 +99,7 @@ func growth(looks [][]look) (err error) {
 			sizes = append(sizes, l[i].memory)
 			files = max(files, l[i].files)
 		}
-		before, after := median(sizes[n:2*n]), median(sizes[len(sizes)-n:])
+		before, after := middle(sizes[n:2*n]), middle(sizes[len(sizes)-n:])
 		fmt.Printf("| %s | %.1f MiB | %.1f MiB | %+.1f %% | %.1f MiB | %d |\n", first.name, before, after, 100*(after/before-1), slices.Max(sizes), files)
 		if after > before*(1+flat) {
 			err = errors.Join(err, fmt.Errorf("the memory of %s grows: %.1f MiB, then %.1f", first.name, before, after))
@@ -113,11 +107,6 @@ func growth(looks [][]look) (err error) {
 	}
 	fmt.Println()
 	return err
-}
-
-func median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
 }
 
 // soaked is a site with what its clients did.
