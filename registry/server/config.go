@@ -235,7 +235,7 @@ func (c Config) Check() error {
 		if strings.Contains(c.URL, "@") {
 			return invalid("", 0, 0, "url is what clients are told, so it holds no user and no password")
 		}
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 			return invalid("", 0, 0, "url is http:// or https:// and a host, not %q", diag.Printable(c.URL))
 		}
 		if path.Clean("/"+u.Path) != "/" {

@@ -82,7 +82,7 @@ func MayMigrate(ctx context.Context, from string, cfg Config) (log string, err e
 		}
 		err = errors.Join(err, dst.Close())
 	}
-	if asked := next.URL == ""; err == nil && asked && wasMoved(f, place) { // else it is asked when it begins
+	if err == nil && next.URL == "" && wasMoved(f, place) { // a database is asked when it begins
 		err = src.moved(f)
 	}
 	return src.Registry.Key.Origin(), err

@@ -121,7 +121,6 @@ func (c *cache) drop(d blob.Digest) {
 func (c *cache) remove(i uint32, d blob.Digest) {
 	err := c.files.Delete(context.Background(), d, time.Time{})
 	if i != 0 && (err == nil || errors.Is(err, blob.ErrNotFound)) {
-		c.total -= c.recent.slots[i].size
-		c.recent.remove(i)
+		c.total -= c.recent.remove(i)
 	}
 }

@@ -67,13 +67,15 @@ func (r *recent) use(i uint32) {
 	r.link(i)
 }
 
-// remove frees a slot.
-func (r *recent) remove(i uint32) {
+// remove frees a slot, and returns the size of its file.
+func (r *recent) remove(i uint32) (size int64) {
+	size = r.slots[i].size
 	r.unlink(i)
 	delete(r.at, half(r.slots[i].name[:]))
 	delete(r.long, i)
 	r.slots[i] = slot{}
 	r.free = append(r.free, i)
+	return size
 }
 
 // link puts a slot that is in no place before all others.

@@ -92,19 +92,21 @@ func (s *store) refused(err error) error {
 	if !ok {
 		return err
 	}
-	var e *diag.Error
-	switch said.Code {
-	case "42P07": // duplicate_table, since tables are made where none is of a registry
-		e = diag.New(diag.Misuse, "other_database", "the database %s holds tables of something else: %s", s.address, said.Message).Hint("name a database without tables")
-	case "3D000": // invalid_catalog_name
-		e = diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, said.Message).Hint("create it, or name one that is there")
-	case "28P01", "28000": // invalid_password, invalid_authorization_specification
-		e = diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, said.Message).Hint("is that the user and the password that its address names?")
-	case "42501": // insufficient_privilege
-		e = diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, said.Message).Hint("the user of its address has to be its owner")
-	default:
+	if said.Code == "42P07" { // duplicate_table: tables are made where none is of a registry
+		e := diag.New(diag.Misuse, "other_database", "the database %s holds tables of something else: %s", s.address, said.Message).Hint("name a database without tables")
+		e.Err = err
+		return e
+	}
+	hint := map[string]string{
+		"3D000": "create it, or name one that is there",                      // invalid_catalog_name
+		"28P01": "is that the user and the password that its address names?", // invalid_password
+		"28000": "is that the user and the password that its address names?", // invalid_authorization_specification
+		"42501": "the user of its address has to be its owner",               // insufficient_privilege
+	}[said.Code]
+	if hint == "" {
 		return fmt.Errorf("the database %s: %w", s.address, err)
 	}
+	e := diag.New(diag.Failed, "unavailable", "the database %s is not available: %s", s.address, said.Message).Hint("%s", hint)
 	e.Err = err
 	return e
 }

@@ -349,6 +349,9 @@ func TestInit(t *testing.T) {
 	if out, err := b.admin().Init(r); err != nil || len(out.Files) != 1 || scope.Exists(out.Files[0].Path) {
 		t.Fatalf("a dry run: %+v, %v", out, err)
 	}
+	if out, err := b.admin().Init(admin.InitRequest{URL: r.URL, TLS: "proxy", Systemd: true, DryRun: true}); err != nil || len(out.Files) != 2 || scope.Exists(out.Files[1].Path) {
+		t.Errorf("a dry run, with a unit: %+v, %v", out, err)
+	}
 	r.DryRun = false
 	out, err := b.admin().Init(r)
 	if err != nil || !scope.Exists(out.Files[0].Path) {
