@@ -235,6 +235,9 @@ func (c Config) Check() error {
 		if strings.Contains(c.URL, "@") {
 			return invalid("", 0, 0, "url is what clients are told, so it holds no user and no password")
 		}
+		if strings.ContainsAny(c.URL, ", ") {
+			return invalid("", 0, 0, "url is one address; other names that clients use are access.hosts")
+		}
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 			return invalid("", 0, 0, "url is http:// or https:// and a host, not %q", diag.Printable(c.URL))
 		}

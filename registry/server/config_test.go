@@ -61,6 +61,7 @@ func TestConfigErrors(t *testing.T) {
 		{"length of time", "[gc]\nevery = \"soon\"\n", "registry.toml"},
 		{"negative time", "[gc]\nevery = \"-1h\"\n", "registry.toml"},
 		{"URL with a path", `url = "https://x.example/skills"`, "registry.toml: url has no path"},
+		{"two URLs", `url = "https://a.example,https://b.example"`, "registry.toml: url is one address"},
 		{"URL with a user", `url = "https://u:p@x.example"`, "registry.toml: url is what clients are told"},
 		{"address without port", `addr = "127.0.0.1"`, "registry.toml: addr is an address and a port"},
 		{"half a certificate", "[tls]\ncert = \"x\"\n", "registry.toml: tls needs both"},
