@@ -37,7 +37,8 @@ func restoreCommand() command {
 
 func migrateCommand() command {
 	return command{name: "migrate", usage: "move a registry to another place: from one node to PostgreSQL and S3, or back; also beside a running server", output: admin.Migrated{}, run: runMigrate,
-		example: "skl registry migrate --data /var/lib/skl-registry --to ./moved",
+		example: "skl registry migrate --data /var/lib/skl-registry --to ./moved\n" +
+			"skl registry migrate --data /srv/skills --to /srv/one --db 'postgres://skl:PASSWORD@db.example/skl?sslmode=verify-full' --blobs 's3://skills?region=eu-west-1'",
 		flags: []cli.Flag{dataFlag(),
 			&cli.StringFlag{Name: "to", Usage: "new `DIR` for the data"},
 			&cli.StringFlag{Name: "config", Usage: "the new registry.toml is `FILE`; with --schema, that of the registry"},

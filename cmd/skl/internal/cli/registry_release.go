@@ -26,6 +26,10 @@ func actCommand(action, usage, done string) command {
 					dryNote(say, c)
 					return
 				}
+				if action == "reject" {
+					say.Print("%s was %s, and is %s", args[0], done, out.State)
+					return
+				}
 				say.Print("%s is %s", args[0], out.State)
 			})
 		}}

@@ -17,7 +17,8 @@ import (
 
 func serveRegistryCommand() command {
 	return command{name: "serve", memory: memory.Server, usage: "serve a registry from a directory", output: admin.Serving{}, run: serveRegistry,
-		example: "skl registry serve\nskl registry serve --addr 127.0.0.1:0 --data ./data --json\nskl registry serve --config registry.toml",
+		example: "skl registry serve\nskl registry serve --addr 127.0.0.1:0 --data ./data --json\nskl registry serve --config registry.toml\n" +
+			"skl registry serve --db 'postgres://skl:PASSWORD@db.example/skl?sslmode=verify-full' --blobs 's3://skills?region=eu-west-1'",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "addr", Usage: "listen on `HOST:PORT` (default " + admin.DefaultAddr + "); port 0 takes a free one"},
 			&cli.StringFlag{Name: "data", Usage: "keep everything in `DIR` (default: registry in skl's data directory)"},
