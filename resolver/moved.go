@@ -66,7 +66,7 @@ func (rs *Resolver) Unmoved(ctx context.Context, before, now lock.Skill, asked s
 func (rs *Resolver) unmovedSince(ctx context.Context, before, now lock.Skill) (moved string, err error) {
 	old := identity(before)
 	tagger, ok := rs.sourceOf(before).(source.Tagger)
-	if old == "" || !ok || before.Source != now.Source || before.URL != now.URL || before.RefKind != lock.Range && before.RefKind != lock.Tag {
+	if old == "" || !ok || !before.SamePlace(now) || before.RefKind != lock.Range && before.RefKind != lock.Tag {
 		return "", nil
 	}
 	place := ref.Ref{Kind: ref.Git, URL: before.URL}
@@ -118,7 +118,7 @@ func (rs *Resolver) Compare(ctx context.Context, w *Named, s *lock.Skill) (*lock
 
 // sameRelease reports whether two entries name one release, whatever its bytes are.
 func sameRelease(a, b lock.Skill) bool {
-	if a.URL != b.URL || a.Source != b.Source || a.Called() != b.Called() {
+	if !a.SamePlace(b) || a.Called() != b.Called() {
 		return false
 	}
 	ofTag := a.Source == "git" && a.RefKind == lock.Tag && b.RefKind == lock.Tag && a.Ref == b.Ref

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -33,7 +34,7 @@ type Tagged struct {
 }
 
 func taggedOf(s lock.Skill, asked string) Tagged {
-	t := Tagged{URL: s.URL, Name: s.Called(), Version: s.Version}
+	t := Tagged{URL: s.URL, Name: cmp.Or(s.RegistryName(), s.Called()), Version: s.Version}
 	if s.RefKind == lock.Tag {
 		t.Tag = asked
 	}

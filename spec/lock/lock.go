@@ -134,6 +134,11 @@ func (s Skill) RegistryName() string {
 	return ""
 }
 
+// SamePlace reports whether s and t are of one repository, or of one name of a registry, which has many.
+func (s Skill) SamePlace(t Skill) bool {
+	return s.Source == t.Source && s.URL == t.URL && s.RegistryName() == t.RegistryName()
+}
+
 // SameBytes reports whether s and t are pinned to the same bytes: one place, and the same commit or manifest there. What has
 // neither, such as a folder, may have changed in between.
 func (s Skill) SameBytes(t Skill) bool {

@@ -316,8 +316,8 @@ func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
 	return e
 }
 
-// Skills returns the one skill of a release, whose lock entry is complete but for Ref and
-// RefKind, and for Signer.
+// Skills returns the one skill of a release, whose lock entry is complete but for RefKind and Signer, and for what of Ref
+// says more than whose it is.
 func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, _ []string) ([]source.Found, error) {
 	if err := check(r); err != nil {
 		return nil, err
@@ -337,7 +337,7 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, _ []s
 		s.warn(fmt.Sprintf("%s/%s@%s: %s%s", r.Owner, r.Repo, rec.Version.Version, rec.State, because(rec.Reason)))
 	}
 	return []source.Found{{Description: rec.Description, Rank: source.RankRoot, Lock: lock.Skill{
-		Name: rec.Name, Source: "registry", URL: p.client.URL(), Version: rec.Version.Version,
+		Name: rec.Name, Ref: r.Owner + "/" + r.Repo, Source: "registry", URL: p.client.URL(), Version: rec.Version.Version,
 		Manifest: ref.Digest(rec.Manifest), Artifact: ref.Digest(rec.Artifact), Tree: bundle.Digest(rec.Tree), Files: len(rec.Files), Bytes: rec.Bytes,
 		Log: rec.proof,
 	}}}, nil

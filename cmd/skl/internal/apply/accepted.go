@@ -118,7 +118,7 @@ func (all Acceptances) of(s lock.Skill, code string) *manifest.Ack {
 func predecessor(s *lock.Skill, old *lock.Lock, stays func(o *lock.Skill) bool) (lock.Skill, bool) {
 	for i := range old.Skills {
 		o := &old.Skills[i]
-		if o.Name != s.Name && o.Source == s.Source && o.URL == s.URL && o.Path == s.Path && o.Called() == s.Called() && o.RegistryName() == s.RegistryName() && !stays(o) {
+		if o.Name != s.Name && o.SamePlace(*s) && o.Path == s.Path && o.Called() == s.Called() && !stays(o) {
 			return *o, true
 		}
 	}

@@ -69,7 +69,7 @@ func (a *Applier) CompareLocks(ctx context.Context, f *scope.Files, old *lock.Lo
 		worse(s.Unsigned && !was.Unsigned, "unsigned was accepted")
 		worse(required && s.Signer == nil && !s.Unsigned && s.Source != "embedded", "config.toml requires a signature, and there is none")
 		worse(ok && was.Log != nil && s.Log == nil && was.Source == s.Source, "was proven to be in the log of its registry, is not")
-		worse(ok && (was.URL != s.URL || was.Source != s.Source), "another source: "+was.URL+" → "+s.URL)
+		worse(ok && !was.SamePlace(s), "another source: "+fetchedFrom(was)+" → "+fetchedFrom(s))
 		worse(d.Moved != "", "its tag moved, which was accepted: it was "+d.Moved)
 		worse(ok && d.Moved == "" && was.Version == s.Version && !sameContent(was, s) && !strings.HasPrefix(s.Version, "0.0.0-") && s.Source != "local", OtherContent)
 		d.Downgrade = diag.Printable(strings.Join(lower, "; "))
@@ -166,6 +166,14 @@ func (l *allowances) policy(src []byte) {
 	for _, e := range p.Exceptions {
 		l.accepted = append(l.accepted, "exception from "+e.Rule+" for "+strings.Join(e.Skills, ", ")+"  until "+e.Until+", by "+e.By+": "+e.Reason)
 	}
+}
+
+// fetchedFrom is where an entry is from, for people.
+func fetchedFrom(s lock.Skill) string {
+	if of := s.RegistryName(); of != "" {
+		return s.URL + "/" + of
+	}
+	return s.URL
 }
 
 // sameContent reports whether two entries pin the same bytes.

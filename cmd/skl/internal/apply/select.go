@@ -103,9 +103,7 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 	e.Found.Moved = moved
 	m := p.files.Manifest
 	if have, ok := m.Skill(e.Skill.Name); ok && have.Ref != e.Skill.Ref {
-		old, ok := p.files.Lock.Skill(e.Skill.Name)
-		same := ok && p.a.Scope.Config.Canonical(old.URL) == p.a.Scope.Config.Canonical(e.Found.URL) && old.Path == e.Found.Path
-		if !same && !p.ask.Agreed.Force {
+		if same := old.URL == now.URL && old.RegistryName() == now.RegistryName() && old.Path == now.Path; !same && !p.ask.Agreed.Force {
 			return diag.New(diag.Misuse, "same_name", "skl.toml has a skill called %q already, from %s", e.Skill.Name, have.Ref).At(m.Where(e.Skill.Name)).
 				Hint("skl remove %s", e.Skill.Name).Hint("replace it: add --force")
 		}

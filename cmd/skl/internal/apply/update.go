@@ -80,7 +80,7 @@ func (j *job) lowered(ctx context.Context, in *plan.Intent) error {
 	for _, name := range in.Anew {
 		old, had := j.files.Lock.Skill(name)
 		now := in.Entry(name)
-		if !had || now == nil || old.Source != "registry" || old.URL != now.URL {
+		if !had || now == nil || old.Source != "registry" || !old.SamePlace(*now) {
 			continue
 		}
 		was, err := semver.StrictNewVersion(old.Version)
