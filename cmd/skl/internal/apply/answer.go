@@ -162,7 +162,7 @@ func (j *job) withdrawn(ctx context.Context, in *plan.Intent, list []plan.Readin
 		}
 		look.Set(s)
 	}
-	found, err := j.a.Withdrawals(ctx, Glance, Releases(look, nil, nil))
+	found, err := j.a.Withdrawals(ctx, Glance, j.a.Releases(look, nil, nil))
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,13 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 )
@@ -33,7 +35,7 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 		return Result{}, err
 	}
 	defer end()
-	if err := a.RefuseBlocked(ctx, Insist, Releases(f.Lock, nil, nil)); err != nil {
+	if err := a.RefuseBlocked(ctx, Insist, a.Releases(f.Lock, nil, nil)); err != nil {
 		return Result{}, err
 	}
 	hostIDs := f.Manifest.Targets.Hosts
@@ -167,7 +169,14 @@ func (a *Applier) fresh(ctx context.Context, f *scope.Files) error {
 	if len(stale) > 0 {
 		return a.stale(f, stale)
 	}
-	return a.Scope.Agree(ctx, f)
+	err = a.Scope.Agree(ctx, f)
+	if errors.Is(err, diag.Code(resolver.CodeSource)) {
+		// A registry does not name the tag of what it blocked any more: that is no change of the lock.
+		if taken, asked := a.TakenBack(ctx, Look, a.Releases(f.Lock, nil, nil)); asked == nil {
+			return cmp.Or(Blocked(taken), err)
+		}
+	}
+	return err
 }
 
 // stale is the refusal of a lock of which entries do not follow from the manifest.

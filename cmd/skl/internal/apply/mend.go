@@ -82,7 +82,7 @@ func (a *Applier) restorable(ctx context.Context, in *installer, f *scope.Files,
 	if err := a.usableWhole(ctx, f); err != nil {
 		return err
 	}
-	if err := a.RefuseBlocked(ctx, Insist, Releases(&lock.Lock{Skills: []lock.Skill{s}}, nil, nil)); err != nil {
+	if err := a.RefuseBlocked(ctx, Insist, a.Releases(&lock.Lock{Skills: []lock.Skill{s}}, nil, nil)); err != nil {
 		return err
 	}
 	return a.admit(ctx, in, f, []lock.Skill{s}, have, signature.Checking{Keep: true})

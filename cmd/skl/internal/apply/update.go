@@ -92,7 +92,7 @@ func (j *job) lowered(ctx context.Context, in *plan.Intent) error {
 	if len(before.Skills) == 0 {
 		return nil
 	}
-	taken, err := j.a.TakenBack(ctx, Glance, Releases(before, nil, nil))
+	taken, err := j.a.TakenBack(ctx, Glance, j.a.Releases(before, nil, nil))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (j *job) blockedStay(ctx context.Context, in *plan.Intent, r *Result) error
 	if j.req.mode != updates {
 		return nil
 	}
-	taken, err := j.a.TakenBack(ctx, Glance, Releases(in.Lock, nil, nil))
+	taken, err := j.a.TakenBack(ctx, Glance, j.a.Releases(in.Lock, nil, nil))
 	if err != nil {
 		return err
 	}
@@ -420,7 +420,7 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 			return nil, 0, a.Scope.NotInManifest(name, f)
 		}
 	}
-	taken, err := a.TakenBack(ctx, Look, Releases(f.Lock, nil, nil))
+	taken, err := a.TakenBack(ctx, Look, a.Releases(f.Lock, nil, nil))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -190,7 +190,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	if err := a.Signatures.SayUncompared(whole); err != nil {
 		return Verification{}, err
 	}
-	if out.Withdrawn, err = a.Withdrawals(ctx, map[bool]Care{false: Look, true: Insist}[ask], Releases(f.Lock, receipts, wanted)); err != nil {
+	if out.Withdrawn, err = a.Withdrawals(ctx, map[bool]Care{false: Look, true: Insist}[ask], a.Releases(f.Lock, receipts, wanted)); err != nil {
 		return Verification{}, err
 	}
 	if out.Refused == nil {

@@ -97,14 +97,14 @@ func (w Withdrawal) Sentence() string {
 }
 
 // Releases are those of a lock and of receipts, with the wanted names; a nil wanted takes all.
-func Releases(l *lock.Lock, receipts []roots.Receipt, wanted func(name string) bool) (all []Release) {
+func (a *Applier) Releases(l *lock.Lock, receipts []roots.Receipt, wanted func(name string) bool) (all []Release) {
 	for _, s := range l.Skills {
-		if s.Source == "registry" && (wanted == nil || wanted(s.Name)) {
-			all = append(all, Release{s.Name, s.Version, s.URL, s.RegistryName(), s.Manifest, len(s.RequiredBy) > 0})
+		if url, of := a.registryOf(s.Source, s.URL, s.RegistryName()); url != "" && (wanted == nil || wanted(s.Name)) {
+			all = append(all, Release{s.Name, s.Version, url, of, s.Manifest, len(s.RequiredBy) > 0})
 		}
 	}
 	for _, r := range receipts {
-		if one, ok := releaseOf(r, func() (*lock.Lock, error) { return l, nil }); ok {
+		if one, ok := a.releaseOfReceipt(r, func() (*lock.Lock, error) { return l, nil }); ok {
 			one.needed = slices.ContainsFunc(l.Skills, func(s lock.Skill) bool { return s.Name == one.Name && len(s.RequiredBy) > 0 })
 			if !slices.Contains(all, one) {
 				all = append(all, one)
@@ -114,13 +114,27 @@ func Releases(l *lock.Lock, receipts []roots.Receipt, wanted func(name string) b
 	return all
 }
 
-// releaseOf is what a receipt names. Of one that does not say whose it is, the lock does, if it has the same release.
-func releaseOf(r roots.Receipt, locked func() (*lock.Lock, error)) (Release, bool) {
-	out := Release{Name: r.Name, Version: r.Version, URL: r.URL, Of: r.Of, Manifest: r.Manifest}
-	if r.Source != "registry" || r.Manifest == "" {
+// registryOf is the registry of what comes from a source at url, and its name there, if that is known. A registry that the configuration
+// names is also met as a host of OCI images: its releases are the same ones there.
+func (a *Applier) registryOf(source, url, of string) (registry, name string) {
+	switch source {
+	case "registry":
+		return url, of
+	case "oci":
+		host, repo, _ := strings.Cut(strings.TrimPrefix(url, "oci://"), "/")
+		return a.Scope.RegistryAt(host), repo
+	}
+	return "", ""
+}
+
+// releaseOfReceipt is what a receipt names. Of one that does not say whose it is, the lock does, if it has the same release.
+func (a *Applier) releaseOfReceipt(r roots.Receipt, locked func() (*lock.Lock, error)) (Release, bool) {
+	out := Release{Name: r.Name, Version: r.Version, Manifest: r.Manifest}
+	out.URL, out.Of = a.registryOf(r.Source, r.URL, r.Of)
+	if out.URL == "" || r.Manifest == "" {
 		return out, false
 	}
-	if r.Of == "" {
+	if out.Of == "" {
 		if l, err := locked(); err == nil { // without, it is said that nothing says it
 			if s, ok := l.Skill(r.Name); ok && s.Source == r.Source && s.URL == r.URL && s.Manifest == r.Manifest {
 				out.Of = s.RegistryName()
@@ -154,7 +168,7 @@ func (a *Applier) ReleasesOf(copies []roots.Record) (all []Release) {
 // releaseOf is that of a copy that was listed, if it has a receipt of a registry.
 func (a *Applier) releaseOf(c roots.Record) []Release {
 	if r, ok := c.Receipt(); ok {
-		if one, ok := releaseOf(r, a.lock); ok {
+		if one, ok := a.releaseOfReceipt(r, a.lock); ok {
 			return []Release{one}
 		}
 	}
@@ -170,7 +184,7 @@ func (a *Applier) ReleaseIn(dir string) []Release {
 	if err != nil {
 		return nil // no receipt; one that is damaged is for verify to say
 	}
-	if one, ok := releaseOf(r, a.lock); ok {
+	if one, ok := a.releaseOfReceipt(r, a.lock); ok {
 		return []Release{one}
 	}
 	return nil
@@ -200,7 +214,7 @@ func (a *Applier) TakenBack(ctx context.Context, c Care, all []Release) (out []W
 	for _, r := range all {
 		s, known := said[r.URL]
 		if !known {
-			if s, err = a.states(ctx, c, r.URL); err != nil {
+			if s, err = a.states(ctx, c, r.URL, all); err != nil {
 				return nil, err
 			}
 			said[r.URL] = s
@@ -245,11 +259,18 @@ func maybe(s client.States, r Release) (wire.ReleaseState, bool) {
 	return wire.ReleaseState{}, false
 }
 
+// blocks reports whether s, of the registry at url, has a block of one of all. A refusal is not made of an old answer: the block may be undone.
+func blocks(s client.States, url string, all []Release) bool {
+	return slices.ContainsFunc(all, func(r Release) bool {
+		return r.URL == url && s.Known[wire.StateOf(r.Of, string(r.Manifest))].State == wire.Blocked
+	})
+}
+
 // states is what the registry at url says, or said last.
-func (a *Applier) states(ctx context.Context, c Care, url string) (client.States, error) {
+func (a *Applier) states(ctx context.Context, c Care, url string, all []Release) (client.States, error) {
 	ask := c != Recall && !a.Scope.Offline() && a.Scope.HasRegistry(url)
 	if ask && c == Glance {
-		if s, err := a.Scope.Registry.Withdrawn(ctx, url, false); err == nil && time.Since(s.At) < withdrawnNew {
+		if s, err := a.Scope.Registry.Withdrawn(ctx, url, false); err == nil && time.Since(s.At) < withdrawnNew && !blocks(s, url, all) {
 			return s, nil
 		}
 	}

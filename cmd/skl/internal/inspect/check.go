@@ -522,7 +522,7 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if s.Trusted, err = in.Applier.Scope.Trusted(); err != nil {
 		return Status{}, err
 	}
-	if s.Withdrawn, err = in.Applier.Withdrawals(ctx, apply.Recall, apply.Releases(f.Lock, receipts, nil)); err != nil {
+	if s.Withdrawn, err = in.Applier.Withdrawals(ctx, apply.Recall, in.Applier.Releases(f.Lock, receipts, nil)); err != nil {
 		return Status{}, err
 	}
 	in.Applier.WarnBlocked(s.Withdrawn)

@@ -162,3 +162,17 @@ func (sc *Scope) HasRegistry(url string) bool {
 	}
 	return false
 }
+
+// RegistryAt is the address of the registry of the configuration at a host, as OCI references name it; "" if there is none.
+func (sc *Scope) RegistryAt(host string) string {
+	for _, r := range sc.Config.Registries {
+		c, err := client.New(nil, r.URL)
+		if err != nil {
+			continue
+		}
+		if there, err := client.New(nil, c.Base.Scheme+"://"+host); err == nil && there.URL() == c.URL() {
+			return c.URL()
+		}
+	}
+	return ""
+}
