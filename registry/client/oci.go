@@ -78,11 +78,11 @@ func blob(media string, data []byte) oci.Blob {
 
 // Push uploads image and then what refers to it, all by digest, so that a registry of skills shows it to
 // nobody else yet: [Client.Publish] or [OCI.Tag] does. What is there already is not sent
-// again. It returns the digest of the image's root.
-func (o *OCI) Push(ctx context.Context, t Target, image Image, referrers ...Image) (manifest string, err error) {
+// again.
+func (o *OCI) Push(ctx context.Context, t Target, image Image, referrers ...Image) (Pushed, error) {
 	repo, err := o.repository(t)
 	if err != nil {
-		return "", err
+		return Pushed{}, err
 	}
 	all := append([]Image{image}, referrers...)
 	p := pushing{OCI: o, repo: repo, target: t}
@@ -103,7 +103,7 @@ func (o *OCI) Push(ctx context.Context, t Target, image Image, referrers ...Imag
 		g.Go(func() error { return p.blob(gctx, b) })
 	}
 	if err := g.Wait(); err != nil {
-		return "", o.problem(t, err)
+		return Pushed{}, o.problem(t, err)
 	}
 	// A referrer follows its subject, and one referrer the other: without the referrers API
 	// they are listed in an index that each of them rewrites.
@@ -113,11 +113,23 @@ func (o *OCI) Push(ctx context.Context, t Target, image Image, referrers ...Imag
 				return o.problem(t, repo.Manifests().Push(ctx, m.Descriptor, bytes.NewReader(m.Data)))
 			})
 			if err != nil {
-				return "", err
+				return Pushed{}, err
 			}
 		}
 	}
-	return image.Root.Digest.String(), nil
+	out := Pushed{Manifest: image.Root.Digest.String()}
+	for _, b := range image.Blobs {
+		if _, ok := p.sent.Load(b.Digest); ok {
+			out.Sent++
+		}
+	}
+	return out, nil
+}
+
+// A Pushed is an image that a registry has.
+type Pushed struct {
+	Manifest string // its digest
+	Sent     int    // blobs of the image that were not there before
 }
 
 // Tag gives the manifest of an image that was pushed a tag, which publishes it: on a registry of
@@ -139,12 +151,14 @@ type pushing struct {
 	target Target
 	total  int64
 	done   counter
+	sent   sync.Map // by digest.Digest: blobs that were not there
 }
 
 func (p *pushing) blob(ctx context.Context, b oci.Blob) error {
 	err := p.send(ctx, p.target, func() error { // from the start: what arrived of it may be lost
 		there, err := p.repo.Blobs().Exists(ctx, b.Descriptor)
 		if err == nil && !there {
+			p.sent.Store(b.Digest, true)
 			err = p.repo.Blobs().Push(ctx, b.Descriptor, bytes.NewReader(b.Data))
 		}
 		return p.problem(p.target, err)

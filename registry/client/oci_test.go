@@ -96,9 +96,12 @@ func TestPushAndPull(t *testing.T) {
 			built := pdf(t, "1.0.0", 1000)
 			image := ImageOf(built)
 			first, second := referrer(t, built.Root.Descriptor, "one"), referrer(t, built.Root.Descriptor, "two")
-			manifest, err := o.Push(t.Context(), target, image, first, second)
-			if err != nil || manifest != built.Root.Digest.String() {
-				t.Fatalf("Push gives %s, %v", manifest, err)
+			pushed, err := o.Push(t.Context(), target, image, first, second)
+			if err != nil || pushed != (Pushed{built.Root.Digest.String(), len(image.Blobs)}) {
+				t.Fatalf("Push gives %+v, %v", pushed, err)
+			}
+			if again, err := o.Push(t.Context(), target, image); err != nil || again.Sent != 0 {
+				t.Fatalf("Push of the same gives %+v, %v", again, err)
 			}
 			if _, err := o.Resolve(t.Context(), target, "1.0.0"); diag.ClassOf(err) != diag.Misuse {
 				t.Errorf("before the tag, 1.0.0 gives %v; want that it is not there", err)

@@ -148,11 +148,11 @@ func TestRestart(t *testing.T) {
 func (s *shop) restarted(name string) wire.Version {
 	s.t.Helper()
 	b := build(s.t, name, "1.0.0")
-	digest, err := s.oci.Push(s.t.Context(), s.target(name), client.ImageOf(b))
+	pushed, err := s.oci.Push(s.t.Context(), s.target(name), client.ImageOf(b))
 	if err != nil {
 		s.t.Fatalf("%s: push: %v", name, err)
 	}
-	v, _, err := s.Publish(s.t.Context(), "acme", name, "1.0.0", wire.PublishRequest{Manifest: digest})
+	v, _, err := s.Publish(s.t.Context(), "acme", name, "1.0.0", wire.PublishRequest{Manifest: pushed.Manifest})
 	if err != nil {
 		s.t.Fatalf("%s: publish: %v", name, err)
 	}

@@ -105,11 +105,11 @@ func signature(t testing.TB, key attest.PrivateKey, b *oci.Built, name, version 
 func (s *shop) publish(name, version string, referrers ...client.Image) wire.Version {
 	s.t.Helper()
 	b := build(s.t, name, version)
-	digest, err := s.oci.Push(s.t.Context(), s.target(name), client.ImageOf(b), referrers...)
+	pushed, err := s.oci.Push(s.t.Context(), s.target(name), client.ImageOf(b), referrers...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	v, created, err := s.Publish(s.t.Context(), "acme", name, version, wire.PublishRequest{Manifest: digest})
+	v, created, err := s.Publish(s.t.Context(), "acme", name, version, wire.PublishRequest{Manifest: pushed.Manifest})
 	if err != nil || !created {
 		s.t.Fatalf("publish: created %v, %v", created, err)
 	}
@@ -128,18 +128,18 @@ func TestPublishWithSignature(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := build(t, "pdf", "1.0.0")
-	digest, err := s.oci.Push(t.Context(), s.target("pdf"), client.ImageOf(b), signature(t, key, b, "pdf", "1.0.0"))
+	pushed, err := s.oci.Push(t.Context(), s.target("pdf"), client.ImageOf(b), signature(t, key, b, "pdf", "1.0.0"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	anonymous, pull := s.as(s.URL(), "")
-	if _, err := pull.Manifest(t.Context(), s.target("pdf"), digest); err == nil {
+	if _, err := pull.Manifest(t.Context(), s.target("pdf"), pushed.Manifest); err == nil {
 		t.Error("a draft is served to everybody")
 	}
-	if _, err := s.oci.Manifest(t.Context(), s.target("pdf"), digest); err != nil {
+	if _, err := s.oci.Manifest(t.Context(), s.target("pdf"), pushed.Manifest); err != nil {
 		t.Errorf("a draft is not served to its publisher: %v", err)
 	}
-	v, created, err := s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: digest})
+	v, created, err := s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: pushed.Manifest})
 	if err != nil || !created || v.State != wire.Approved || !v.Signed || v.Log == nil || v.Tree != string(b.Summary.Tree) {
 		t.Fatalf("publish gives %+v, %v, %v", v, created, err)
 	}
@@ -147,15 +147,15 @@ func TestPublishWithSignature(t *testing.T) {
 	if err != nil || len(v.Signatures) != 1 || v.Log == nil {
 		t.Fatalf("record %+v, %v; want it with its signature and proof", v, err)
 	}
-	if _, created, err := s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: digest}); created || err != nil {
+	if _, created, err := s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: pushed.Manifest}); created || err != nil {
 		t.Errorf("the same again: created %v, %v", created, err)
 	}
 	other := build(t, "pdf", "1.0.1")
-	second, err := s.oci.Push(t.Context(), s.target("pdf"), client.ImageOf(other))
+	pushed, err = s.oci.Push(t.Context(), s.target("pdf"), client.ImageOf(other))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: second}); err == nil || diag.ClassOf(err) == diag.Failed {
+	if _, _, err := s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: pushed.Manifest}); err == nil || diag.ClassOf(err) == diag.Failed {
 		t.Errorf("another manifest as the same version gives %v", err)
 	}
 	// By plain OCI it is the tag that publishes.
@@ -182,10 +182,10 @@ func TestConcurrentPublish(t *testing.T) {
 			t.Fatal(err)
 		}
 		wg.Go(func() {
-			digest, err := s.oci.Push(t.Context(), s.target("pdf"), client.ImageOf(b))
+			pushed, err := s.oci.Push(t.Context(), s.target("pdf"), client.ImageOf(b))
 			created := false
 			if err == nil {
-				_, created, err = s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: digest})
+				_, created, err = s.Publish(t.Context(), "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: pushed.Manifest})
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -250,9 +250,9 @@ func TestAdministration(t *testing.T) {
 		t.Errorf("who %+v, %v", who, err)
 	}
 	b := build(t, "pdf", "1.0.0")
-	digest, err := push.Push(ctx, s.target("pdf"), client.ImageOf(b))
+	pushed, err := push.Push(ctx, s.target("pdf"), client.ImageOf(b))
 	must(err)
-	v, _, err := ann.Publish(ctx, "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: digest})
+	v, _, err := ann.Publish(ctx, "acme", "pdf", "1.0.0", wire.PublishRequest{Manifest: pushed.Manifest})
 	if err != nil || v.State != wire.Quarantined {
 		t.Errorf("published %+v, %v; want it in quarantine", v, err)
 	}

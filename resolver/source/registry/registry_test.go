@@ -100,11 +100,11 @@ func (s *shop) publish(repo, version string) bundle.Digest {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	digest, err := client.NewOCI(s.http).Push(s.t.Context(), client.Target{Host: s.Host(), Repo: repo}, client.ImageOf(b))
+	pushed, err := client.NewOCI(s.http).Push(s.t.Context(), client.Target{Host: s.Host(), Repo: repo}, client.ImageOf(b))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	v, created, err := s.Publish(s.t.Context(), namespace, name, version, wire.PublishRequest{Manifest: digest})
+	v, created, err := s.Publish(s.t.Context(), namespace, name, version, wire.PublishRequest{Manifest: pushed.Manifest})
 	if err != nil || !created || v.Tree != string(b.Summary.Tree) {
 		s.t.Fatalf("publish gives %+v, %v, %v", v, created, err)
 	}

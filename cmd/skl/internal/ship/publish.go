@@ -26,17 +26,22 @@ type Published struct {
 	Digest  string    `json:"digest"` // of the manifest
 	Tree    string    `json:"tree"`
 	State   string    `json:"state"`
-	Reason  string    `json:"reason,omitempty"` // why it is not visible yet
+	Reason  string    `json:"reason,omitempty"` // of the state
 	Signer  string    `json:"signer"`           // "" for an unsigned release
 	Log     *LogEntry `json:"log"`              // null where the registry has no log
 	URLs    []string  `json:"urls"`
-	Created bool      `json:"created"` // false: this release was there already
+	Created bool      `json:"created"`          // false: this release was there already
+	Healed  int       `json:"healed,omitempty"` // of such a release: its files that the registry had damaged or lost, and has again
+	Next    string    `json:"next,omitempty"`   // command that makes it visible
 	Files   int       `json:"files"`
 	Bytes   int64     `json:"bytes"`
 
 	To         string `json:"-"` // the registry, for people
 	InstallRef string `json:"-"` // what a person types to install it
 }
+
+// Waits reports whether the release is not visible yet.
+func (p Published) Waits() bool { return p.State == wire.Draft || p.State == wire.Quarantined }
 
 // A LogEntry is a place in the log of a registry.
 type LogEntry struct {
@@ -97,6 +102,12 @@ func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, err
 		return Published{}, s.Scope.Explain(to.shown, err)
 	}
 	out.OK = out.State != wire.Draft
+	switch out.State {
+	case wire.Draft:
+		out.Next = "skl sign " + out.Name + "@" + out.Version + " --sign KEY"
+	case wire.Quarantined:
+		out.Next = "skl registry approve " + out.Name + "@" + out.Version
+	}
 	if r.Image {
 		if err := to.publishImage(ctx, d, sign, &out); err != nil {
 			return Published{}, err
@@ -176,7 +187,8 @@ func (d *destination) publish(ctx context.Context, s *draft, sign signFunc, out 
 	if err != nil {
 		return err
 	}
-	if _, err := d.oci.Push(ctx, t, client.ImageOf(s.built), signature...); err != nil {
+	pushed, err := d.oci.Push(ctx, t, client.ImageOf(s.built), signature...)
+	if err != nil {
 		return err
 	}
 	out.Signer = signer
@@ -188,6 +200,9 @@ func (d *destination) publish(ctx context.Context, s *draft, sign signFunc, out 
 		return err
 	}
 	out.State, out.Reason, out.Created = v.State, v.Reason, created
+	if !created && v.State != wire.Draft { // all of it was there once
+		out.Healed = pushed.Sent
+	}
 	if v.Log != nil {
 		out.Log = &LogEntry{v.Log.Origin, v.Log.Index}
 	}
