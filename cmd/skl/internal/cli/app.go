@@ -360,11 +360,16 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 func (c command) below(s command) command {
 	s.name = c.name + " " + s.name
 	lines := slices.DeleteFunc(strings.Split(c.example, "\n"), func(line string) bool { return !strings.HasPrefix(line+" ", "skl "+s.name+" ") })
-	lines = append(lines, s.example)
+	lines = append(lines, strings.Split(s.example, "\n")...)
 	for _, leaf := range s.sub {
-		lines = append(lines, leaf.example)
+		lines = append(lines, strings.Split(leaf.example, "\n")...)
 	}
-	s.example = strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n")
+	seen := map[string]bool{"": true} // both pages may have the same example
+	s.example = strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		again := seen[line]
+		seen[line] = true
+		return again
+	}), "\n")
 	return s
 }
 

@@ -52,6 +52,27 @@ func wantExamples(t *testing.T, c command) {
 	}
 }
 
+// No page has the same example twice, also where a command and the one above it show it.
+func TestExamplesOnce(t *testing.T) {
+	var walk func(c command)
+	walk = func(c command) {
+		_, examples, _ := strings.Cut(c.help(), "\nExamples:\n")
+		seen := map[string]bool{}
+		for line := range strings.Lines(examples) {
+			if line = strings.TrimSpace(line); line != "" && seen[line] {
+				t.Errorf("skl %s --help has twice: %s", c.name, line)
+			}
+			seen[line] = true
+		}
+		for _, s := range c.sub {
+			walk(c.below(s))
+		}
+	}
+	for _, c := range commands() {
+		walk(c)
+	}
+}
+
 // unchanging are the commands that change nothing, apart from caches.
 var unchanging = []string{"list", "search", "info", "read", "check", "status", "diff", "outdated", "which", "why", "digest", "verify", "audit", "graph", "trace", "query", "evidence", "expand",
 	"schema", "completion", "version", "help", "runs list", "trust list", "policy show", "policy explain", "policy test", "source list", "cache dir", "key show", "author advise", "index status", "index feedback",
