@@ -32,7 +32,7 @@ func newMetrics(s *Server) *metrics {
 		m.gc.add(labels("what", what), 0) // from the start, so that a rate can be taken
 	}
 	m.page = expose(func() []family {
-		return slices.Concat(runtimeFamilies(), processFamilies(), []family{
+		return slices.Concat(runtimeFamilies(), processFamilies(), s.certificateFamilies(), []family{
 			m.requests.family("skl_registry_requests_total", "Requests, by protocol, method and status."),
 			m.seconds.family("skl_registry_request_seconds", "How long requests took."),
 			m.bytes.family("skl_registry_body_bytes_total", "Bytes of bodies, in and out."),
@@ -50,6 +50,18 @@ func newMetrics(s *Server) *metrics {
 		})
 	})
 	return m
+}
+
+// certificateFamilies are there only where this process ends TLS.
+func (s *Server) certificateFamilies() []family {
+	if s.pair == nil {
+		return nil
+	}
+	cert := s.pair.current()
+	if cert == nil {
+		return nil
+	}
+	return []family{one("skl_registry_certificate_end_seconds", "gauge", "When the certificate in use ends, in seconds since 1970.", float64(cert.Leaf.NotAfter.Unix()))}
 }
 
 // databaseSize is -1 if the metadata store does not answer.

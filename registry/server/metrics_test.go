@@ -3,6 +3,8 @@ package server
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -117,6 +119,7 @@ func TestMetricsPage(t *testing.T) {
 		}
 		defer in.Close()
 	}
+	s.pair = &pair{loaded: &tls.Certificate{Leaf: &x509.Certificate{NotAfter: time.Unix(1800000000, 0)}}}
 	w := httptest.NewRecorder()
 	m.page.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if got := w.Header().Get("Content-Type"); w.Code != 200 || got != exposition {

@@ -171,9 +171,7 @@ func (s *Server) background(ctx context.Context) {
 		case <-beat.C:
 			s.beat(ctx)
 		case <-look.C:
-			if s.pair != nil && s.pair.changed() {
-				_ = s.Reload() // it is logged
-			}
+			s.lookAtPair()
 		case <-gc.C:
 			report, err := s.Registry.GC(ctx, registry.GCOptions{Grace: s.cfg.GC.Grace.or(24 * time.Hour)})
 			if errors.Is(err, diag.Code("lease_held")) {

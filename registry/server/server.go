@@ -81,7 +81,7 @@ type Server struct {
 	heads    sync.Mutex     // held while the head of the log is compared and kept
 	checks   sync.WaitGroup // deep checks that run
 	closing  chan struct{}  // is closed by Close
-	pair     *pair          // of TLS; nil without
+	pair     *pair          // of TLS; nil without, and not loaded before Listen or Serve
 	unlock   func()
 	close    sync.Once
 	closed   error
@@ -112,6 +112,9 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 		return nil, invalid("", 0, 0, "data must name a directory")
 	}
 	s = blank(cfg)
+	if cfg.TLS.Cert != "" {
+		s.pair = &pair{certFile: cfg.TLS.Cert, keyFile: cfg.TLS.Key, now: time.Now}
+	}
 	for _, o := range options {
 		o(s)
 	}
