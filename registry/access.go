@@ -69,7 +69,7 @@ func (g *Registry) writable(ctx context.Context, tx *meta.Tx, who Caller, repo s
 	case !a.read:
 		return access{}, g.noNamespace(who, name)
 	}
-	return access{}, denied(who, do, name)
+	return access{}, Denied(who, do, name)
 }
 
 // noNamespace says that who can do nothing in a namespace, in the same words whether it is missing or private. Only who
@@ -114,21 +114,35 @@ func (g *Registry) need(who Caller, do auth.Action, namespace string) error {
 		return nil
 	case who.Anonymous:
 		return unauthorized()
-	case namespace == "*":
-		return diag.New(diag.Refused, "denied", "%s may not %s on this registry", who.Account, do)
 	}
-	return denied(who, do, namespace)
+	return Denied(who, do, namespace)
 }
 
-// denied says that the role of who does not let them do something in a namespace, and which one does.
-func denied(who Caller, do auth.Action, namespace string) error {
-	e := diag.New(diag.Refused, "denied", "%s may not %s in namespace %s", who.Account, do, namespace)
-	for _, role := range auth.Roles() {
-		if auth.Allows(role, do) {
-			return e.Hint("an admin of %s can grant it: skl registry namespace grant %s %s %s", namespace, namespace, diag.Printable(who.Account), role)
+// Denied says that the role of who does not let them do something in a namespace, "*" for the registry as a whole, and
+// names the least role that does.
+func Denied(who Caller, do auth.Action, namespace string) *diag.Error {
+	if namespace == auth.Everywhere {
+		return lacksRole(who, do, namespace, diag.New(diag.Refused, "denied", "%s may not %s on this registry", who.Account, do))
+	}
+	return lacksRole(who, do, namespace, diag.New(diag.Refused, "denied", "%s may not %s in namespace %s", who.Account, do, diag.Printable(namespace)))
+}
+
+// lacksRole adds to e the command that gives who the least role for do. An account has one role in a namespace, so
+// the hint says which one it loses, if the new one does not cover it.
+func lacksRole(who Caller, do auth.Action, namespace string, e *diag.Error) *diag.Error {
+	role, of := auth.Least(do), diag.Printable(namespace)
+	if namespace == auth.Everywhere {
+		if of = "the registry"; role == auth.Admin { // nobody is made that for one thing
+			return e.Hint("an admin of the registry can do it")
 		}
 	}
-	return e
+	instead := ""
+	for _, g := range who.Grants {
+		if g.Namespace == namespace && !auth.Covers(role, g.Role) {
+			instead = ", in place of " + string(g.Role)
+		}
+	}
+	return e.Hint("an admin of %s can grant it%s: skl registry namespace grant %s %s %s", of, instead, diag.Quote(diag.Printable(namespace)), diag.Printable(who.Account), role)
 }
 
 // visibleNamespaces are the namespaces who may read, nil for all.

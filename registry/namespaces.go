@@ -155,10 +155,8 @@ func unused(ctx context.Context, tx *meta.Tx, namespace string) error {
 
 // Grants lists who has which role in a namespace.
 func (g *Registry) Grants(ctx context.Context, who Caller, namespace string) (list []meta.Grant, err error) {
-	if !who.May(auth.Audit, namespace) {
-		if err := g.need(who, auth.Manage, namespace); err != nil {
-			return nil, err
-		}
+	if err := g.need(who, auth.Audit, namespace); err != nil {
+		return nil, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		if err := g.known(ctx, tx, who, namespace); err != nil {

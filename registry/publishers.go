@@ -46,10 +46,8 @@ func identities(issuer string) (name string, pinned []string) {
 
 // Publishers lists who publish to a namespace with identity tokens.
 func (g *Registry) Publishers(ctx context.Context, who Caller, namespace string) (list []meta.Publisher, err error) {
-	if !who.May(auth.Audit, namespace) {
-		if err := g.need(who, auth.Manage, namespace); err != nil {
-			return nil, err
-		}
+	if err := g.need(who, auth.Audit, namespace); err != nil {
+		return nil, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		if err := g.known(ctx, tx, who, namespace); err != nil {

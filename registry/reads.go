@@ -289,6 +289,13 @@ func (g *Registry) Events(ctx context.Context, who Caller, q meta.AuditQuery) (l
 		scope = q.Namespace
 	}
 	if err := g.need(who, auth.Audit, scope); err != nil {
+		if e, ok := errors.AsType[*diag.Error](err); ok && scope == auth.Everywhere {
+			for _, has := range who.Grants {
+				if has.Namespace != scope && auth.Allows(has.Role, auth.Audit) {
+					e.Hint("skl registry audit --namespace %s", has.Namespace)
+				}
+			}
+		}
 		return nil, err
 	}
 	if q.Action != "" && !slices.Contains(eventActions(), q.Action) {

@@ -114,7 +114,8 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		}
 		if a == Reject && r.LogIndex >= 0 {
 			if _, err := g.writable(ctx, tx, who, r.Repo(), auth.Block); errors.Is(err, diag.Code("denied")) {
-				return diag.New(diag.Refused, "denied", "%s@%s was served once, so to reject it is to block it, and %s may not block in namespace %s", r.Repo(), r.Version, who.Account, namespace)
+				return lacksRole(who, auth.Block, namespace, diag.New(diag.Refused, "denied",
+					"%s@%s was served once, so to reject it is to block it, and %s may not block in namespace %s", r.Repo(), r.Version, who.Account, namespace))
 			} else if err != nil {
 				return err
 			}

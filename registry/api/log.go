@@ -97,5 +97,5 @@ func (h *Handler) mayAudit(who registry.Caller) error {
 	case who.Anonymous:
 		return diag.New(diag.Failed, "unauthorized", "this needs a token").Hint("skl login URL")
 	}
-	return diag.New(diag.Refused, "denied", "%s may not read the entries of the log", who.Account)
+	return registry.Denied(who, auth.Audit, auth.Everywhere)
 }

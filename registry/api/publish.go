@@ -56,7 +56,7 @@ func (h *Handler) publishArchive(w http.ResponseWriter, r *http.Request, who reg
 		if who.Anonymous {
 			return p, diag.New(diag.Failed, "unauthorized", "this needs a token").Hint("skl login URL")
 		}
-		return p, diag.New(diag.Refused, "denied", "%s may not publish in namespace %s", who.Account, printable(ns))
+		return p, registry.Denied(who, auth.Publish, ns)
 	}
 	if r.ContentLength > MaxArchive {
 		return p, diag.New(diag.Misuse, "too_large", "the archive is larger than %d bytes", MaxArchive)

@@ -81,6 +81,23 @@ func Allows(role Role, action Action) bool {
 	return false
 }
 
+// Least is the role that allows action and the fewest others.
+func Least(action Action) Role {
+	least, fewest := Admin, len(Actions()) // an admin may do everything
+	for _, role := range Roles() {
+		n := 0
+		for _, do := range Actions() {
+			if Allows(role, do) {
+				n++
+			}
+		}
+		if Allows(role, action) && n < fewest {
+			least, fewest = role, n
+		}
+	}
+	return least
+}
+
 // Everywhere is the namespace of a grant that holds in the whole instance.
 const Everywhere = "*"
 

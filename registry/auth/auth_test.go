@@ -65,6 +65,23 @@ func TestAllows(t *testing.T) {
 	}
 }
 
+// The least role for an action allows it, and less than the others that do.
+func TestLeast(t *testing.T) {
+	for action, want := range map[auth.Action]auth.Role{auth.Read: auth.Reader, auth.ReadDraft: auth.Auditor, auth.Publish: auth.Publisher, auth.Sign: auth.Publisher,
+		auth.Yank: auth.Maintainer, auth.Approve: auth.Maintainer, auth.Block: auth.Admin, auth.Delete: auth.Admin, auth.Manage: auth.Admin, auth.Audit: auth.Auditor} {
+		if got := auth.Least(action); got != want {
+			t.Errorf("%s takes %s, want %s", action, got, want)
+		}
+	}
+	for _, action := range auth.Actions() {
+		for _, role := range auth.Roles() {
+			if least := auth.Least(action); !auth.Allows(least, action) || auth.Allows(role, action) && role != least && auth.Covers(least, role) {
+				t.Errorf("%s: %s is not the least role, or not less than %s", action, least, role)
+			}
+		}
+	}
+}
+
 // Every action × role × own, foreign, whole instance, nobody.
 func TestMay(t *testing.T) {
 	rows(t, func(action auth.Action, role auth.Role, allowed bool) {

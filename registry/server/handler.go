@@ -114,7 +114,7 @@ func (s *Server) metricsPage(w http.ResponseWriter, r *http.Request) {
 	if !s.cfg.Access.Metrics && (s.cfg.TLS.Proxy || !origin.Loopback(r.RemoteAddr)) {
 		who, err := s.caller(r)
 		if err == nil && !who.May(auth.Operate, "*") {
-			err = diag.New(diag.Refused, "denied", "metrics are shown to operators")
+			err = registry.Denied(who, auth.Operate, auth.Everywhere)
 			if who.Anonymous {
 				err = diag.New(diag.Failed, "unauthorized", "this needs a token")
 			}
