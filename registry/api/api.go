@@ -6,6 +6,8 @@
 //     code and the hints of the error. Faults inside the registry go to its log, not to the caller.
 //   - A request's JSON body has at most 1 MiB, no unknown fields and nothing behind the value; an
 //     archive has at most [MaxArchive] bytes.
+//   - A query has no parameters that its route does not have, and none twice. Routes whose clients are others' too take
+//     any: those of bytes, for browsers, and those of the log outside of /api/v1, for monitors.
 //   - Lists come in pages of at most 100 with an opaque cursor, which is also in a Link header.
 //   - Every GET has an ETag and honours If-None-Match. The ETag of a version does not
 //     change with its download count or with the growth of the log: a proof stays a proof.
@@ -146,6 +148,10 @@ func (m methodsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	who, err := m.h.Caller(r)
 	if err != nil && (!rt.open || r.Header.Get("Authorization") != "") {
+		m.h.fail(w, r, err)
+		return
+	}
+	if err := rt.checkQuery(r.URL.RawQuery); err != nil {
 		m.h.fail(w, r, err)
 		return
 	}

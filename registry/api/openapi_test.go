@@ -73,7 +73,7 @@ func describe(t *testing.T) object {
 		"info": object{
 			"title": "Registry of agent skills", "version": "1",
 			"description": "Lists come in pages; the cursor of the next one is in next and in a Link header. " +
-				"Every GET has an ETag. Errors are application/problem+json. Limits of rate are in RateLimit headers.",
+				"A parameter that a JSON route below /api/v1 does not list is refused. Every GET has an ETag. Errors are application/problem+json. Limits of rate are in RateLimit headers.",
 		},
 		"servers":  []object{{"url": "/"}},
 		"security": []object{{}, {"bearer": []string{}}, {"basic": []string{}}},
@@ -120,7 +120,7 @@ func responses(rt route, types map[reflect.Type]bool) object {
 	if rt.Body != nil {
 		errors = append(errors, 400, 413, 415)
 	}
-	if rt.Query != nil {
+	if rt.strict() {
 		errors = append(errors, 400)
 	}
 	for _, status := range errors {

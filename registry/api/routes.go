@@ -1,12 +1,15 @@
 package api
 
 import (
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A route is one operation: what the handlers and openapi.json are both made from.
@@ -94,6 +97,41 @@ func operations() []route {
 		{Method: "GET", Path: "/log/states", Name: "getRootStates", Summary: "The same as /api/v1/log/states.", Answer: wire.States{}, handle: (*Handler).states},
 		{Method: "GET", Path: "/log/tile/{path}", Name: "getRootTile", Summary: "The same as /api/v1/log/tile.", Raw: []string{"application/octet-stream"}, handle: (*Handler).tile},
 	}
+}
+
+// strict reports whether the route refuses parameters that it does not have. Routes of bytes are opened by browsers, and /log
+// is read by monitors of logs: these may add some.
+func (rt route) strict() bool {
+	return rt.Raw == nil && (rt.Path == root || strings.HasPrefix(rt.Path, root+"/"))
+}
+
+// checkQuery refuses a parameter that the route does not have, one that is there twice, and a query that cannot be read:
+// else a list would be another one than was asked for.
+func (rt route) checkQuery(raw string) error {
+	if raw == "" || !rt.strict() {
+		return nil
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return diag.New(diag.Misuse, "invalid_request", "the query is malformed: %s", printable(err.Error()))
+	}
+	var known []string
+	for _, p := range rt.Query {
+		known = append(known, p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch {
+		case !slices.Contains(known, name):
+			e := diag.New(diag.Misuse, "invalid_request", "%s has no parameter %q", rt.Path, printable(name))
+			if len(known) == 0 {
+				return e.Hint("it takes no parameters")
+			}
+			return e.Hint("parameters: %s", strings.Join(known, ", "))
+		case len(query[name]) > 1:
+			return diag.New(diag.Misuse, "invalid_request", "the parameter %s is given twice", name)
+		}
+	}
+	return nil
 }
 
 // pattern is the path for a ServeMux.

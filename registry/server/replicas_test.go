@@ -65,7 +65,7 @@ func TestReplicasAgree(t *testing.T) {
 		t.Errorf("the feed of the other: %+v", states)
 	}
 	var tokens wire.Page[wire.Token]
-	a.must(200, a.admin, "GET", "/api/v1/tokens?namespace=secret", nil).json(t, &tokens)
+	a.must(200, a.admin, "GET", "/api/v1/tokens", nil).json(t, &tokens)
 	for _, token := range tokens.Items {
 		if token.Account == "reader-of-secret" {
 			a.must(204, a.admin, "DELETE", "/api/v1/tokens/"+token.ID, nil)
