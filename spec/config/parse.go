@@ -266,9 +266,17 @@ func (p *parser) hosts(f tomledit.Field) {
 
 // name checks a key that names a registry or marketplace.
 func (p *parser) name(entry tomledit.Field, what string) {
-	if r, err := ref.Parse("market:" + entry.Key + "/x"); err != nil || r.Host != entry.Key {
-		p.Fail(entry.Value, "%q cannot be the name of a %s: names use letters, digits, \".\", \"_\" and \"-\"", entry.Key, what)
+	if err := CheckName(entry.Key, what); err != nil {
+		p.Fail(entry.Value, "%v", err)
 	}
+}
+
+// CheckName refuses a name that nothing in config.toml can have. In the error it is called what: a registry, or a market.
+func CheckName(name, what string) error {
+	if r, err := ref.Parse("market:" + name + "/x"); err != nil || r.Host != name {
+		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a %s: names use letters, digits, \".\", \"_\" and \"-\"", name, what)
+	}
+	return nil
 }
 
 // url is an absolute URL without credentials, query and fragment; a final slash is dropped.

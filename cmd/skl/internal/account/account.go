@@ -56,6 +56,11 @@ type Login struct {
 
 // Login shows a token to a registry, and keeps it if the registry accepts it.
 func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
+	if r.Name != "" {
+		if err := config.CheckName(r.Name, "registry"); err != nil {
+			return Login{}, err
+		}
+	}
 	base, err := a.Scope.Address(r.Address)
 	if err != nil {
 		return Login{}, err

@@ -57,6 +57,9 @@ type MarketRequest struct {
 // AddMarket reads a marketplace and writes it into the configuration. It returns its place and its plugins.
 func (sc *Scope) AddMarket(ctx context.Context, q MarketRequest) (Place, []Plugin, error) {
 	r, err := ref.Parse(q.Ref)
+	if err == nil && q.Name != "" {
+		err = config.CheckName(q.Name, "market")
+	}
 	if err != nil {
 		return Place{}, nil, err
 	}
