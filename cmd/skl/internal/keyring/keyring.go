@@ -25,6 +25,17 @@ const service = "skl"
 // ErrMissing says that the keyring answered and has no such token.
 var ErrMissing = errors.New("it has no such token")
 
+// errOff says that the person who runs skl does not want a keyring.
+var errOff = errors.New(variable + " is off")
+
+// Opened is how a keyring that said err can be asked, for a hint.
+func Opened(err error) string {
+	if errors.Is(err, errOff) {
+		return "unset " + variable
+	}
+	return "unlock it"
+}
+
 // A Ring is the keyring of the person who runs skl. Its methods may be called concurrently; they ask one after another.
 type Ring struct {
 	Getenv  func(string) string
@@ -35,6 +46,31 @@ type Ring struct {
 // There reports whether this machine has a keyring that takes tokens. It does not unlock it.
 func (r Ring) There(ctx context.Context) bool {
 	return r.ask(ctx, there) == nil
+}
+
+// glance bounds a question for which nobody has to unlock anything.
+const glance = 10 * time.Second
+
+// Holds reports whether the keyring has a token for a host. It does not unlock it: its error says that the keyring cannot
+// tell as it is. Without a keyring, and where it is off, there is none.
+func (r Ring) Holds(ctx context.Context, host string) (bool, error) {
+	if r.Limit == 0 {
+		r.Limit = glance
+	}
+	if r.reachable() != nil {
+		return false, nil
+	}
+	holds := false
+	err := r.ask(ctx, func(ctx context.Context) (err error) {
+		if there(ctx) == nil {
+			holds, err = holding(ctx, host)
+		}
+		return err
+	})
+	if err != nil {
+		return false, err // an answer may still come
+	}
+	return holds, nil
 }
 
 // Get is the token that is kept for a host.
@@ -72,7 +108,7 @@ func (r Ring) Remove(ctx context.Context, host string) error {
 // reachable is why the keyring may not be asked at all.
 func (r Ring) reachable() error {
 	if slices.Contains([]string{"off", "no", "false", "0"}, strings.ToLower(r.Getenv(variable))) {
-		return errors.New(variable + " is off")
+		return errOff
 	}
 	return reachable(r.Getenv)
 }

@@ -29,19 +29,29 @@ func reachable(getenv func(string) string) error {
 	return errors.New("there is no session bus")
 }
 
+// connect opens a connection to the session bus, which the caller closes.
+func connect(ctx context.Context) (*dbus.Conn, error) {
+	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if err = conn.Auth(nil); err == nil {
+		err = conn.Hello()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
 // there asks the bus whether somebody answers for a keyring, or would be started to.
 func there(ctx context.Context) error {
-	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
+	conn, err := connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.Auth(nil); err != nil {
-		return err
-	}
-	if err := conn.Hello(); err != nil {
-		return err
-	}
 	for _, list := range []string{"ListNames", "ListActivatableNames"} {
 		var names []string
 		if err := conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus."+list, 0).Store(&names); err != nil {
@@ -52,4 +62,52 @@ func there(ctx context.Context) error {
 		}
 	}
 	return errors.New("nobody on the session bus keeps secrets")
+}
+
+// Interfaces and paths of the Secret Service.
+const (
+	secretsPath         = "/org/freedesktop/secrets"
+	loginPath           = secretsPath + "/collection/login"
+	serviceInterface    = "org.freedesktop.Secret.Service"
+	collectionInterface = "org.freedesktop.Secret.Collection"
+)
+
+// holding looks where the library keeps tokens: in the collection login, else in the default one. Some keyrings find what
+// is in a locked collection, others hide it; so one that is locked and finds nothing cannot tell.
+func holding(ctx context.Context, host string) (bool, error) {
+	conn, err := connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	var all dbus.Variant
+	top := conn.Object(secrets, secretsPath)
+	if err := top.CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, serviceInterface, "Collections").Store(&all); err != nil {
+		return false, err
+	}
+	path := dbus.ObjectPath(loginPath)
+	if paths, ok := all.Value().([]dbus.ObjectPath); !ok || !slices.Contains(paths, path) {
+		if err := top.CallWithContext(ctx, serviceInterface+".ReadAlias", 0, "default").Store(&path); err != nil {
+			return false, err
+		}
+	}
+	if path == "/" {
+		return false, nil // nothing was ever kept
+	}
+	var found []dbus.ObjectPath
+	collection := conn.Object(secrets, path)
+	if err := collection.CallWithContext(ctx, collectionInterface+".SearchItems", 0, map[string]string{"service": service, "username": host}).Store(&found); err != nil {
+		return false, err
+	}
+	if len(found) > 0 {
+		return true, nil
+	}
+	var locked dbus.Variant
+	if err := collection.CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, collectionInterface, "Locked").Store(&locked); err != nil {
+		return false, err
+	}
+	if locked.Value() == true {
+		return false, errors.New("it is locked")
+	}
+	return false, nil
 }

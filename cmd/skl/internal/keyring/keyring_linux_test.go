@@ -29,6 +29,9 @@ func TestRing(t *testing.T) {
 	if ring.There(ctx) {
 		t.Error("nobody keeps secrets, and there is a keyring")
 	}
+	if holds, err := ring.Holds(ctx, "a.example"); holds || err != nil {
+		t.Errorf("nobody keeps secrets, and one is held: %v, %v", holds, err)
+	}
 	if err := ring.Set(ctx, "a.example", "one"); err == nil {
 		t.Error("nobody kept it")
 	}
@@ -67,11 +70,23 @@ func TestRing(t *testing.T) {
 	kept("a.example", "two")
 	kept("a.example:8443", "three")
 
+	holds := func(host string, want bool) {
+		t.Helper()
+		if got, err := ring.Holds(ctx, host); err != nil || got != want {
+			t.Errorf("the keyring holds a token of %s: %v, %v", host, got, err)
+		}
+	}
+	holds("a.example", true)
+	holds("b.example", false)
+
 	bus.Process().Signal(syscall.SIGSTOP)
 	waited := make(chan bool, 1)
 	slow := Ring{Getenv: os.Getenv, Limit: moment + time.Second, Waiting: func() { waited <- true }}
 	if _, err := slow.Get(ctx, "a.example"); err == nil || err.Error() != "no answer for 3s" || len(waited) != 1 {
 		t.Errorf("a keyring that stands still: %v, told %d times", err, len(waited))
+	}
+	if _, err := (Ring{Getenv: os.Getenv, Limit: time.Second}).Holds(ctx, "a.example"); err == nil {
+		t.Error("a keyring that stands still cannot say what it holds")
 	}
 	gone, stop := context.WithCancel(ctx)
 	stop()
@@ -85,6 +100,10 @@ func TestRing(t *testing.T) {
 	bus.Keyring(false)
 	if _, err := ring.Get(ctx, "a.example"); err == nil || err.Error() != "it stays locked" {
 		t.Errorf("locked, and nobody can unlock it: %v", err)
+	}
+	holds("a.example", true)
+	if _, err := ring.Holds(ctx, "b.example"); err == nil || err.Error() != "it is locked" {
+		t.Errorf("a locked keyring may hide what it holds: %v", err)
 	}
 	if err := ring.Set(ctx, "a.example", "four"); err == nil {
 		t.Error("locked, and it took a token")

@@ -122,6 +122,18 @@ func (b *Bus) Forget(host string) {
 	}
 }
 
+// Holds reports whether there is a secret of skl for a host, locked or not.
+func (b *Bus) Holds(host string) bool {
+	b.t.Helper()
+	var unlocked, locked []dbus.ObjectPath
+	err := b.connect().Object(secrets, "/org/freedesktop/secrets").
+		Call("org.freedesktop.Secret.Service.SearchItems", 0, map[string]string{"service": "skl", "username": host}).Store(&unlocked, &locked)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(unlocked)+len(locked) > 0
+}
+
 // run starts cmd until the test ends, and waits for a line of its output with a beginning.
 func (b *Bus) run(cmd *exec.Cmd, first string) {
 	b.t.Helper()
