@@ -89,7 +89,9 @@ func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
-	out.Store = store.Place(ctx, hostOf(base))
+	if out.Store, err = store.Place(ctx, hostOf(base)); err != nil {
+		return Login{}, err
+	}
 	out, edit, err := a.named(r, out)
 	if err != nil {
 		return Login{}, err
@@ -197,9 +199,10 @@ type Logout struct {
 	URL     string `json:"url"`
 	Removed bool   `json:"removed"` // there was a credential
 	Store   string `json:"store"`
+	Also    string `json:"also,omitempty"` // second place that had one: the system's keyring
 }
 
-// Logout forgets the token for a registry.
+// Logout forgets the token for a registry, in docker's file and in the system's keyring.
 func (a *Account) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	base, err := a.Scope.Address(r.Address)
 	if err != nil {
@@ -209,18 +212,24 @@ func (a *Account) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	if err != nil {
 		return Logout{}, err
 	}
-	have, err := store.Has(ctx, hostOf(base))
-	if err == nil && !have { // what docker, or an earlier skl, keeps for it
+	places, err := store.Kept(ctx, hostOf(base))
+	if err == nil && len(places) == 0 { // what docker, or an earlier skl, keeps for it
 		if store, err = a.Scope.DockerStore(); err == nil {
-			have, err = store.Has(ctx, hostOf(base))
+			places, err = store.Kept(ctx, hostOf(base))
 		}
 	}
 	if err != nil {
 		return Logout{}, err
 	}
-	out := Logout{URL: base, Removed: have, Store: store.Where(hostOf(base))}
-	if out.Removed && !r.DryRun {
-		if err := store.Remove(ctx, hostOf(base)); err != nil {
+	out := Logout{URL: base, Removed: len(places) > 0, Store: store.Docker(hostOf(base))}
+	if out.Removed {
+		out.Store = places[0]
+	}
+	if len(places) > 1 {
+		out.Also = places[1]
+	}
+	if !r.DryRun {
+		if err := store.Remove(ctx, hostOf(base), places); err != nil {
 			return Logout{}, err
 		}
 	}

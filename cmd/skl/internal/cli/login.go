@@ -69,6 +69,8 @@ func runLogout(ctx context.Context, w *world, c *cli.Context) error {
 		switch {
 		case !out.Removed:
 			say.Print("there was no token for %s in %s", out.URL, w.scope.Short(out.Store))
+		case r.DryRun && out.Also != "":
+			say.Print("the tokens for %s would be removed from %s and from %s", out.URL, w.scope.Short(out.Store), out.Also)
 		case r.DryRun:
 			say.Print("the token for %s would be removed from %s", out.URL, w.scope.Short(out.Store))
 		default:

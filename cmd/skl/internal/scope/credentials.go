@@ -1,8 +1,8 @@
 package scope
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/url"
@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
@@ -92,8 +93,8 @@ func (sc *Scope) Explain(base string, err error) error {
 // a helper keeps. Otherwise both programs find them if they have nothing else for the host.
 type dockerStore struct {
 	path  string
+	short string // path as messages name it
 	own   bool
-	store *credentials.DynamicStore
 	ring  keyring.Ring
 	tell  Teller
 }
@@ -115,96 +116,141 @@ func (sc *Scope) DockerStore() (*dockerStore, error) {
 	if path == "" {
 		return nil, diag.New(diag.Failed, "no_home", "HOME is not set, so there is no place for credentials")
 	}
-	store, err := credentials.NewStore(path, credentials.StoreOptions{AllowPlaintextPut: true})
-	if err != nil {
-		// The error of a parser may quote what it reads.
-		return nil, diag.New(diag.Failed, "credential", "%s cannot be read as docker's configuration", sc.Short(path))
-	}
 	ring := keyring.Ring{Getenv: sc.Getenv, Waiting: func() { sc.Tell.Note("waiting for %s, which may have to be unlocked", keyring.Name) }}
-	return &dockerStore{path: path, store: store, ring: ring, tell: sc.Tell}, nil
-}
-
-// A dockerFile is what is looked at in docker's config.json.
-type dockerFile struct {
-	Auths       map[string]map[string]any `json:"auths"`
-	CredsStore  string                    `json:"credsStore"`
-	CredHelpers map[string]string         `json:"credHelpers"`
-}
-
-func (d *dockerStore) file() (file dockerFile) {
-	if text, err := os.ReadFile(d.path); err == nil {
-		json.Unmarshal(text, &file) // what is not as it should be was refused before
+	d := &dockerStore{path: path, short: sc.Short(path), ring: ring, tell: sc.Tell}
+	_, err := d.read()
+	if err != nil {
+		return nil, err
 	}
-	return file
+	return d, nil
 }
 
-// helper is the program that keeps the credential of host, "" for the file.
-func (d *dockerStore) helper(host string) (name string, own bool) {
-	file := d.file()
-	if name := file.CredHelpers[serverKey(host)]; name != "" {
-		return "docker-credential-" + name, true
+// read reads docker's config.json.
+func (d *dockerStore) read() (dockerFile, error) {
+	file, err := readDockerFile(d.path)
+	if err != nil {
+		return dockerFile{}, diag.New(diag.Failed, "credential", "%s cannot be read as docker's configuration: %w", d.short, err).
+			Hint("correct %s, or move it away", d.short)
 	}
-	if file.CredsStore != "" {
-		return "docker-credential-" + file.CredsStore, false
+	return file, nil
+}
+
+// helper is the program that keeps the credential of host, "" for the file. It is alone if it is named for this host.
+func (d *dockerStore) helper(file dockerFile, host string) (name string, alone bool) {
+	if name := file.helpers[serverKey(host)]; name != "" {
+		return helperPrefix + name, true
+	}
+	if file.credsStore != "" {
+		return helperPrefix + file.credsStore, false
 	}
 	return "", false
 }
 
-// inRing reports whether the token of host is in the keyring.
-func (d *dockerStore) inRing(host string) bool {
-	entry, ok := d.file().Auths[d.key(host)]
-	return d.own && ok && len(entry) == 0
+// helperPrefix begins the names of the programs that keep credentials for docker.
+const helperPrefix = "docker-credential-"
+
+// native is the store that a program keeps.
+func native(program string) credentials.Store {
+	return credentials.NewNativeStore(strings.TrimPrefix(program, helperPrefix))
 }
 
-// Where is what keeps the credential of host: a file, a program or the keyring.
-func (d *dockerStore) Where(host string) string {
-	if d.inRing(host) {
-		return keyring.Name
+// inRing reports whether the file says that the token of host is in the keyring.
+func (d *dockerStore) inRing(file dockerFile, host string) bool {
+	return d.own && file.marked(d.key(host))
+}
+
+// Place is the file, the program or the keyring that will keep a credential that is put for host.
+func (d *dockerStore) Place(ctx context.Context, host string) (string, error) {
+	file, err := d.read()
+	if err != nil {
+		return "", err
 	}
-	return d.docker(host)
+	name, _ := d.helper(file, host)
+	switch {
+	case name != "":
+		return name, nil
+	case d.own && d.ring.There(ctx):
+		return keyring.Name, nil
+	}
+	return d.path, nil
 }
 
-// docker is the program or the file in which docker keeps the credential of host.
-func (d *dockerStore) docker(host string) string {
-	if name, _ := d.helper(host); name != "" {
-		return name
+// Kept are the places that have a credential for host now: a file or a program, the keyring, both or none. It asks the
+// keyring whatever the file says, since the file may have been changed by hand, or written while the keyring was locked. A
+// keyring that cannot say is a warning.
+func (d *dockerStore) Kept(ctx context.Context, host string) (places []string, err error) {
+	file, err := d.read()
+	if err != nil {
+		return nil, err
+	}
+	if d.inRing(file, host) {
+		return []string{keyring.Name}, nil
+	}
+	have, err := d.outside(ctx, file, host)
+	if err != nil {
+		return nil, err
+	}
+	if have != (auth.Credential{}) {
+		places = append(places, d.Docker(host))
+	}
+	if !d.own {
+		return places, nil
+	}
+	switch holds, err := d.ring.Holds(ctx, host); {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		d.tell.Warn("a token of %s may still be in %s: %v", host, keyring.Name, err)
+		d.tell.Hint("%s and run: skl logout %s", keyring.Opened(err), host)
+	case holds:
+		places = append(places, keyring.Name)
+	}
+	return places, nil
+}
+
+// Docker is the program or the file in which docker keeps the credential of host.
+func (d *dockerStore) Docker(host string) string {
+	if file, err := d.read(); err == nil {
+		if name, _ := d.helper(file, host); name != "" {
+			return name
+		}
 	}
 	return d.path
 }
 
-// Place is what will keep a credential that is put for host.
-func (d *dockerStore) Place(ctx context.Context, host string) string {
-	where := d.docker(host)
-	if d.own && where == d.path && d.ring.There(ctx) {
-		return keyring.Name
-	}
-	return where
-}
-
-// Has reports whether there is a credential for host. It does not ask the keyring.
-func (d *dockerStore) Has(ctx context.Context, host string) (bool, error) {
-	if d.inRing(host) {
-		return true, nil
-	}
-	have, err := d.Get(ctx, host)
-	return have != (origin.Credential{}), err
-}
-
+// Get is the credential of host, if there is one. The keyring is asked only if the file says that it is there.
 func (d *dockerStore) Get(ctx context.Context, host string) (origin.Credential, error) {
-	if d.inRing(host) {
+	file, err := d.read()
+	if err != nil {
+		return origin.Credential{}, err
+	}
+	if d.inRing(file, host) {
 		return d.fromRing(ctx, host)
 	}
-	cred, err := d.of(host, d.store).Get(ctx, d.key(host))
-	if err != nil {
-		return origin.Credential{}, d.failed(host, "read from")
-	}
+	cred, err := d.outside(ctx, file, host)
 	switch {
+	case err != nil:
+		return origin.Credential{}, err
 	case cred.RefreshToken != "":
 		return origin.Credential{User: "<token>", Secret: cred.RefreshToken}, nil // docker's mark of an identity token
 	case cred.AccessToken != "":
 		return origin.Credential{Secret: cred.AccessToken}, nil
 	}
 	return origin.Credential{User: cred.Username, Secret: cred.Password}, nil
+}
+
+// outside is what a file or a program has for host.
+func (d *dockerStore) outside(ctx context.Context, file dockerFile, host string) (cred auth.Credential, err error) {
+	name, _ := d.helper(file, host)
+	if name != "" {
+		cred, err = native(name).Get(ctx, d.key(host))
+	} else {
+		cred, err = file.get(d.key(host))
+	}
+	if err != nil {
+		return auth.Credential{}, d.failed(file, host, "read from")
+	}
+	return cred, nil
 }
 
 // fromRing reads what Put kept.
@@ -219,7 +265,7 @@ func (d *dockerStore) fromRing(ctx context.Context, host string) (origin.Credent
 			Hint("skl login %s", host)
 	case err != nil:
 		return origin.Credential{}, diag.New(diag.Failed, "credential", "the token of %s is in %s, and is not read: %v", host, keyring.Name, err).
-			Hint("unlock it, or set %s", origin.VariableName(&url.URL{Scheme: "https", Host: host}))
+			Hint("%s, or set %s", keyring.Opened(err), origin.VariableName(&url.URL{Scheme: "https", Host: host}))
 	}
 	return origin.Credential{User: user, Secret: secret}, nil
 }
@@ -227,13 +273,20 @@ func (d *dockerStore) fromRing(ctx context.Context, host string) (origin.Credent
 // Put is alone among all skls of this user, and says where the credential is then. A file gets mode 0600. If the
 // keyring does not take it, it is where docker keeps its own, and the user is told.
 func (d *dockerStore) Put(ctx context.Context, host string, cred auth.Credential) (where string, err error) {
-	was := d.inRing(host)
-	where = d.Place(ctx, host)
+	file, err := d.read()
+	if err != nil {
+		return "", err
+	}
+	if where, err = d.Place(ctx, host); err != nil {
+		return "", err
+	}
+	was := d.inRing(file, host)
 	if where == keyring.Name {
 		switch err := d.ring.Set(ctx, host, cred.Username+":"+cred.Password); {
 		case err == nil:
-			if err = d.mark(ctx, host); err != nil && !was {
-				err = errors.Join(err, d.ring.Remove(ctx, host)) // nobody would look for it
+			err = d.change(ctx, host, func(file *dockerFile) error { return file.put(d.key(host), auth.EmptyCredential) })
+			if err != nil && !was {
+				d.takeBack(ctx, host)
 			}
 			return where, err
 		case ctx.Err() != nil:
@@ -243,59 +296,98 @@ func (d *dockerStore) Put(ctx context.Context, host string, cred auth.Credential
 			d.tell.Warn("%s does not take the token: %v", keyring.Name, err)
 		}
 	}
-	if err := d.alone(ctx, host, func(store, _ credentials.Store) error { return store.Put(ctx, d.key(host), cred) }); err != nil || !was {
+	err = d.change(ctx, host, func(file *dockerFile) error {
+		name, _ := d.helper(*file, host)
+		if name == "" {
+			return file.put(d.key(host), cred)
+		}
+		if err := native(name).Put(ctx, d.key(host), cred); err != nil {
+			return d.failed(*file, host, "written to")
+		}
+		if d.inRing(*file, host) {
+			file.remove(d.key(host)) // the program keeps the new one
+		}
+		return nil
+	})
+	if err != nil || !was {
 		return where, err
 	}
 	if err := d.ring.Remove(ctx, host); err != nil {
 		d.tell.Warn("the token before this one is still in %s, as %s of skl: %v", keyring.Name, host, err)
+		d.tell.Hint("%s and run: skl login %s, or skl logout %s", keyring.Opened(err), host, host)
 	}
-	if !d.inRing(host) {
-		return where, nil
-	}
-	return where, d.unmark(ctx, host) // a program keeps the new one
+	return where, nil
 }
 
-// Remove is alone among all skls of this user.
-func (d *dockerStore) Remove(ctx context.Context, host string) error {
-	if !d.inRing(host) {
-		return d.alone(ctx, host, func(store, _ credentials.Store) error { return store.Delete(ctx, d.key(host)) })
-	}
+// takeBack removes a token from the keyring that the file could not be made to point to. It does so after an interrupt, too.
+func (d *dockerStore) takeBack(ctx context.Context, host string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
 	if err := d.ring.Remove(ctx, host); err != nil {
-		return diag.New(diag.Failed, "credential", "the token of %s cannot be removed from %s: %v", host, keyring.Name, err).
-			Hint("unlock it, or revoke the token at the registry")
+		d.tell.Warn("the token is still in %s, as %s of skl: %v", keyring.Name, host, err)
+		d.tell.Hint("%s and run: skl logout %s", keyring.Opened(err), host)
 	}
-	return d.unmark(ctx, host)
 }
 
-// mark and unmark say in the file that the token of host is in the keyring, and that it is not.
-func (d *dockerStore) mark(ctx context.Context, host string) error {
-	return d.alone(ctx, host, func(_, file credentials.Store) error { return file.Put(ctx, d.key(host), auth.EmptyCredential) })
+// Remove takes the credential of host out of places, which Kept returned. It is alone among all skls of this user. The
+// keyring is last: if it stays locked, no other place has a token any more.
+func (d *dockerStore) Remove(ctx context.Context, host string, places []string) error {
+	for _, place := range places {
+		if place == keyring.Name {
+			if err := d.ring.Remove(ctx, host); err != nil {
+				return diag.New(diag.Failed, "credential", "the token of %s cannot be removed from %s: %v", host, keyring.Name, err).
+					Hint("%s and run: skl logout %s; or revoke the token at the registry", keyring.Opened(err), host)
+			}
+		}
+		err := d.change(ctx, host, func(file *dockerFile) error {
+			name, _ := d.helper(*file, host)
+			if place == keyring.Name || name == "" {
+				file.remove(d.key(host))
+				return nil
+			}
+			if native(name).Delete(ctx, d.key(host)) != nil {
+				return d.failed(*file, host, "removed from")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (d *dockerStore) unmark(ctx context.Context, host string) error {
-	return d.alone(ctx, host, func(_, file credentials.Store) error { return file.Delete(ctx, d.key(host)) })
-}
-
-// alone calls change with the store that keeps the credential of host, and with the file.
-func (d *dockerStore) alone(ctx context.Context, host string, change func(store, file credentials.Store) error) error {
+// change calls edit with docker's file as it is now, alone among all skls of this user, and writes the file if it changed.
+func (d *dockerStore) change(ctx context.Context, host string, edit func(*dockerFile) error) error {
 	dir := filepath.Dir(d.path)
+	unwritten := func(err error) error {
+		return diag.New(diag.Failed, "credential", "the credential of %s cannot be written to %s: %w", host, d.short, err)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return unwritten(err)
 	}
 	end, err := durable.Lock(ctx, dir, nil)
 	if err != nil {
-		return err
+		return unwritten(err)
 	}
 	defer end()
-	store, err := credentials.NewStore(d.path, credentials.StoreOptions{AllowPlaintextPut: true}) // as it is now
+	file, err := d.read()
+	if err != nil {
+		return err
+	}
+	was, err := file.bytes()
 	if err == nil {
-		var file *credentials.FileStore
-		if file, err = credentials.NewFileStore(d.path); err == nil {
-			err = change(d.of(host, store), file)
-		}
+		err = edit(&file)
 	}
 	if err != nil {
-		return d.failed(host, "written to")
+		return err
+	}
+	now, err := file.bytes()
+	if err == nil && !bytes.Equal(was, now) {
+		err = durable.WriteFile(d.path, now, 0o600)
+	}
+	if err != nil {
+		return unwritten(err)
 	}
 	return nil
 }
@@ -308,17 +400,21 @@ func (d *dockerStore) key(host string) string {
 	return serverKey(host)
 }
 
-// of is the store that keeps the credential of host: a program that is configured for this host keeps skl's own, too.
-func (d *dockerStore) of(host string, all *credentials.DynamicStore) credentials.Store {
-	if name, alone := d.helper(host); d.own && alone {
-		return credentials.NewNativeStore(strings.TrimPrefix(name, "docker-credential-"))
-	}
-	return all
-}
-
 // failed says what went wrong without the words of whom it went wrong with: they may hold the secret.
-func (d *dockerStore) failed(host, doing string) error {
-	return diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, d.docker(host))
+func (d *dockerStore) failed(file dockerFile, host, doing string) error {
+	name, alone := d.helper(file, host)
+	if name == "" {
+		return diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, d.short)
+	}
+	e := diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, name)
+	if _, err := exec.LookPath(name); err != nil {
+		entry := "credsStore"
+		if alone {
+			entry = serverKey(host) + " of credHelpers"
+		}
+		return e.Hint("install %s, or remove %s from %s", name, entry, d.short)
+	}
+	return e
 }
 
 // dockerCredential and ownCredential are what a Store asks. A program that keeps everything and does not answer knows nothing.
@@ -344,10 +440,14 @@ func (sc *Scope) kept(ctx context.Context, host string, open func() (*dockerStor
 		return origin.Credential{}, err
 	}
 	cred, err := d.Get(ctx, host)
-	if name, own := d.helper(host); err != nil && name != "" && !own && !d.inRing(host) {
+	if err == nil {
+		return cred, nil
+	}
+	file, rerr := d.read()
+	if name, alone := d.helper(file, host); rerr == nil && name != "" && !alone && !d.inRing(file, host) {
 		return origin.Credential{}, nil
 	}
-	return cred, err
+	return origin.Credential{}, err
 }
 
 // dockerPath is docker's config.json, "" if there is no home for one.

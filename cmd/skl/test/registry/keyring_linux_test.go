@@ -85,7 +85,8 @@ func TestKeyring(t *testing.T) {
 	d.skl(0, "", whoever...)
 	d.wants(d.skl(0, "", "doctor"), "credential from skl login")
 
-	d.wants(d.skl(1, "SKL_KEYRING=off", whoever...), "the token of "+host+" is in the system's keyring, and is not read: SKL_KEYRING is off")
+	d.wants(d.skl(1, "SKL_KEYRING=off", whoever...), "the token of "+host+" is in the system's keyring, and is not read: SKL_KEYRING is off", "hint: unset SKL_KEYRING, or set SKL_TOKEN_")
+	d.wants(d.skl(1, "SKL_KEYRING=off", "logout", "corp"), "cannot be removed from the system's keyring: SKL_KEYRING is off", "hint: unset SKL_KEYRING and run: skl logout "+host)
 	d.bus.End()
 	d.wants(d.skl(1, "", whoever...), "the token of "+host+" is in the system's keyring, and is not read: ", "hint: unlock it, or set SKL_TOKEN_127_0_0_1___")
 	d.skl(0, "SKL_TOKEN="+token, whoever...)
@@ -127,4 +128,67 @@ func (d desktop) has(key string, entry, token bool) {
 		d.T.Errorf("the file has an entry %v with a token %v, not %v, %v\n%s", ok, got["auth"] != "", entry, token, text)
 	}
 	d.wants(text, "bWU6b3RoZXI=", "HttpHeaders")
+}
+
+// TestKeyringLogout logs out of a registry whose token is in the keyring while docker's file does not say so.
+func TestKeyringLogout(t *testing.T) {
+	host, token := harness.ServeRegistry(t, server.Config{})
+	d := desktop{harness.NewPlace(t), keyringtest.Start(t), token}
+	file := filepath.Join(d.Home, ".docker", "config.json")
+	login := []string{"login", "http://" + host, "--name", "corp", "--token-stdin"}
+	gone := func() {
+		t.Helper()
+		if d.bus.Holds(host) {
+			t.Error("the keyring still has the token")
+		}
+		d.wants(d.skl(0, "", "logout", "corp"), "there was no token for http://"+host+" in ~/.docker/config.json")
+	}
+	d.wants(d.skl(0, "", "logout", "http://"+host), "there was no token") // nobody keeps secrets
+	d.bus.Keyring(true)
+
+	// The keyring is locked, and takes neither the next token nor the way out of it.
+	d.skl(0, "", login...)
+	d.bus.End()
+	d.bus.Keyring(false)
+	d.wants(d.skl(0, "", login...), "the token before this one is still in the system's keyring", "hint: unlock it and run: skl login "+host)
+	d.wants(d.skl(0, "", "logout", "corp", "--dry-run"), "would be removed from ~/.docker/config.json and from the system's keyring")
+	d.wants(d.skl(1, "", "logout", "corp"), "the token of "+host+" cannot be removed from the system's keyring: it stays locked", "hint: unlock it and run: skl logout "+host)
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), host) {
+		t.Errorf("the file still has a token: %v\n%s", err, text)
+	}
+	d.bus.End()
+	d.bus.Keyring(true)
+	d.wants(d.skl(0, "", "logout", "corp"), "logged out of http://"+host)
+	gone()
+
+	// Docker's file is emptied by hand.
+	d.skl(0, "", login...)
+	harness.WriteFile(t, file, "")
+	d.wants(d.skl(0, "", "logout", "corp"), "logged out of http://"+host)
+	gone()
+
+	// The keyring is off in between.
+	d.skl(0, "", login...)
+	d.wants(d.skl(0, "SKL_KEYRING=off", login...), "the token before this one is still in the system's keyring", "hint: unset SKL_KEYRING")
+	d.skl(0, "SKL_KEYRING=off", "logout", "corp")
+	d.wants(d.skl(0, "", "logout", "corp"), "logged out of http://"+host)
+	gone()
+
+	// A file that cannot be written, or is not docker's, leaves nothing in the keyring.
+	d.wants(d.skl(1, "DOCKER_CONFIG=/proc/skl", login...), "cannot be written to /proc/skl/config.json: ")
+	gone()
+	harness.WriteFile(t, file, "[]")
+	d.wants(d.skl(1, "", login...), "~/.docker/config.json cannot be read as docker's configuration: it is not an object")
+	if text, err := os.ReadFile(file); err != nil || string(text) != "[]" || d.bus.Holds(host) {
+		t.Errorf("refused, and something was kept: %s, %v", text, err)
+	}
+	harness.WriteFile(t, file, "null")
+	d.wants(d.skl(0, "", login...), "the token is in the system's keyring")
+	d.skl(0, "", "logout", "corp")
+	gone()
+
+	// Nothing is known of a locked keyring in which nothing is found.
+	d.bus.End()
+	d.bus.Keyring(false)
+	d.wants(d.skl(0, "", "logout", "corp"), "a token of "+host+" may still be in the system's keyring: it is locked", "hint: unlock it and run: skl logout "+host, "there was no token")
 }
