@@ -169,11 +169,11 @@ func stock(ctx context.Context, rest *registry.Client, pusher *registry.OCI, key
 		}
 		signatures = append(signatures, registry.ManifestImage(a.Manifest, a.Config, a.Layer))
 	}
-	digest, err := pusher.Push(ctx, registry.Target{Host: rest.Host(), Repo: namespace + "/" + name}, registry.ImageOf(built), signatures...)
+	pushed, err := pusher.Push(ctx, registry.Target{Host: rest.Host(), Repo: namespace + "/" + name}, registry.ImageOf(built), signatures...)
 	if err != nil {
 		return err
 	}
-	_, _, err = rest.Publish(ctx, namespace, name, "1.0.0", wire.PublishRequest{Manifest: digest})
+	_, _, err = rest.Publish(ctx, namespace, name, "1.0.0", wire.PublishRequest{Manifest: pushed.Manifest})
 	return err
 }
 
