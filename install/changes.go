@@ -242,8 +242,7 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 		c.Action, c.From, c.plan.content, c.plan.receipt = Update, h.Receipt.Version, true, true // nobody's work is lost
 	case h.Edits == nil && h.Receipt.Tree == w.Tree:
 		c.Action, c.From = Keep, h.Receipt.Version
-		c.plan.receipt = h.Receipt.Version != w.Version || h.Receipt.Commit != w.Commit || h.Receipt.URL != w.URL ||
-			h.Receipt.Manifest != w.Manifest || signedBy(h.Receipt.Signer) != signedBy(w.Signer) || h.Receipt.CopyOf != "" || h.Unmerged
+		c.plan.receipt = OtherRelease(h.Receipt, w) != "" || signedBy(h.Receipt.Signer) != signedBy(w.Signer) || h.Receipt.CopyOf != "" || h.Unmerged
 	case h.Edits == nil:
 		c.Action, c.From, c.plan.content, c.plan.receipt = Update, h.Receipt.Version, true, true
 	case opt.Force:

@@ -437,8 +437,21 @@ func (in *Installer) Missing(s lock.Skill, have map[string]Have) bool {
 // installed reports whether what lies there was installed as exactly this release. The same files from another place, or under another
 // version or pin, are fetched once more, so that what the lock says of them is checked where only the place can.
 func installed(s lock.Skill, h Have) bool {
-	r := h.Receipt
-	return h.Present && h.Managed && !h.Lacks && r.Tree == s.Tree && r.Source == s.Source && r.URL == s.URL && r.Commit == s.Commit && r.Manifest == s.Manifest && r.Version == s.Version
+	return h.Present && h.Managed && !h.Lacks && OtherRelease(h.Receipt, s) == ""
+}
+
+// OtherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.
+func OtherRelease(r roots.Receipt, s lock.Skill) string {
+	for _, f := range []struct {
+		name string
+		same bool
+	}{{"tree", r.Tree == s.Tree}, {"version", r.Version == s.Version}, {"source", r.Source == s.Source}, {"url", r.URL == s.URL}, {"commit", r.Commit == s.Commit},
+		{"manifest", r.Manifest == s.Manifest}, {"name on the registry", r.Of == s.RegistryName()}} {
+		if !f.same {
+			return f.name
+		}
+	}
+	return ""
 }
 
 func (in *Installer) fetch(ctx context.Context, s lock.Skill, dry bool) (bundle.Summary, error) {

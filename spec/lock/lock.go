@@ -119,11 +119,12 @@ func (s Skill) Whole() error {
 func (s Skill) Called() string { return cmp.Or(s.Skill, s.Name) }
 
 // SameRelease reports whether s and t say the same of where their bytes are: the place and all pins. Two folders, which have
-// no pins, are the same release if they are one place.
+// no pins, are the same release if they are one place. Two names of a registry are two places, also with the same bytes: each
+// is signed, logged and blocked by itself.
 //
 //go:noinline
 func (s Skill) SameRelease(t Skill) bool {
-	return s.Source == t.Source && s.URL == t.URL && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest && s.Artifact == t.Artifact
+	return s.SamePlace(t) && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest && s.Artifact == t.Artifact
 }
 
 // RegistryName is what a skill of a registry is called there, namespace/name; "" for any other.
@@ -142,7 +143,7 @@ func (s Skill) SamePlace(t Skill) bool {
 // SameBytes reports whether s and t are pinned to the same bytes: one place, and the same commit or manifest there. What has
 // neither, such as a folder, may have changed in between.
 func (s Skill) SameBytes(t Skill) bool {
-	return (s.Commit != "" || s.Manifest != "") && s.URL == t.URL && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest
+	return (s.Commit != "" || s.Manifest != "") && s.URL == t.URL && s.RegistryName() == t.RegistryName() && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest
 }
 
 // A Signer is the identity a release was signed by. Kind is the kind of signature; "" is a statement about its manifest.

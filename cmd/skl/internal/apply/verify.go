@@ -345,17 +345,17 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 	return ""
 }
 
-// otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.
+// otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none. A receipt that does not
+// say whose the release is says nothing else.
 func otherRelease(r roots.Receipt, s lock.Skill) string {
-	sum := r.Summary()
-	for _, f := range []struct {
-		name string
-		same bool
-	}{{"tree", r.Tree == s.Tree}, {"version", r.Version == s.Version}, {"source", r.Source == s.Source}, {"url", r.URL == s.URL}, {"commit", r.Commit == s.Commit},
-		{"manifest", r.Manifest == s.Manifest}, {"number of files", sum.Files == s.Files}, {"size", sum.Bytes == s.Bytes}} {
-		if !f.same {
-			return f.name
-		}
+	r.Of = cmp.Or(r.Of, s.RegistryName())
+	switch sum := r.Summary(); {
+	case install.OtherRelease(r, s) != "":
+		return install.OtherRelease(r, s)
+	case sum.Files != s.Files:
+		return "number of files"
+	case sum.Bytes != s.Bytes:
+		return "size"
 	}
 	return ""
 }
