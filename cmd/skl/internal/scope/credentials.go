@@ -135,20 +135,6 @@ func (d *dockerStore) read() (dockerFile, error) {
 	return file, nil
 }
 
-// helper is the program that keeps the credential of host, "" for the file. It is alone if it is named for this host.
-func (d *dockerStore) helper(file dockerFile, host string) (name string, alone bool) {
-	if name := file.helpers[serverKey(host)]; name != "" {
-		return helperPrefix + name, true
-	}
-	if file.credsStore != "" {
-		return helperPrefix + file.credsStore, false
-	}
-	return "", false
-}
-
-// helperPrefix begins the names of the programs that keep credentials for docker.
-const helperPrefix = "docker-credential-"
-
 // native is the store that a program keeps.
 func native(program string) credentials.Store {
 	return credentials.NewNativeStore(strings.TrimPrefix(program, helperPrefix))
@@ -165,14 +151,15 @@ func (d *dockerStore) Place(ctx context.Context, host string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, _ := d.helper(file, host)
-	switch {
-	case name != "":
-		return name, nil
-	case d.own && d.ring.There(ctx):
-		return keyring.Name, nil
+	return d.place(ctx, file, host), nil
+}
+
+func (d *dockerStore) place(ctx context.Context, file dockerFile, host string) string {
+	where := d.docker(file, host)
+	if d.own && where == d.path && d.ring.There(ctx) {
+		return keyring.Name
 	}
-	return d.path, nil
+	return where
 }
 
 // Kept are the places that have a credential for host now: a file or a program, the keyring, both or none. It asks the
@@ -191,7 +178,7 @@ func (d *dockerStore) Kept(ctx context.Context, host string) (places []string, e
 		return nil, err
 	}
 	if have != (auth.Credential{}) {
-		places = append(places, d.Docker(host))
+		places = append(places, d.docker(file, host))
 	}
 	if !d.own {
 		return places, nil
@@ -210,10 +197,13 @@ func (d *dockerStore) Kept(ctx context.Context, host string) (places []string, e
 
 // Docker is the program or the file in which docker keeps the credential of host.
 func (d *dockerStore) Docker(host string) string {
-	if file, err := d.read(); err == nil {
-		if name, _ := d.helper(file, host); name != "" {
-			return name
-		}
+	file, _ := d.read() // what cannot be read was refused when the store was opened
+	return d.docker(file, host)
+}
+
+func (d *dockerStore) docker(file dockerFile, host string) string {
+	if name, _ := file.helper(host); name != "" {
+		return name
 	}
 	return d.path
 }
@@ -241,7 +231,7 @@ func (d *dockerStore) Get(ctx context.Context, host string) (origin.Credential, 
 
 // outside is what a file or a program has for host.
 func (d *dockerStore) outside(ctx context.Context, file dockerFile, host string) (cred auth.Credential, err error) {
-	name, _ := d.helper(file, host)
+	name, _ := file.helper(host)
 	if name != "" {
 		cred, err = native(name).Get(ctx, d.key(host))
 	} else {
@@ -277,9 +267,7 @@ func (d *dockerStore) Put(ctx context.Context, host string, cred auth.Credential
 	if err != nil {
 		return "", err
 	}
-	if where, err = d.Place(ctx, host); err != nil {
-		return "", err
-	}
+	where = d.place(ctx, file, host)
 	was := d.inRing(file, host)
 	if where == keyring.Name {
 		switch err := d.ring.Set(ctx, host, cred.Username+":"+cred.Password); {
@@ -297,7 +285,7 @@ func (d *dockerStore) Put(ctx context.Context, host string, cred auth.Credential
 		}
 	}
 	err = d.change(ctx, host, func(file *dockerFile) error {
-		name, _ := d.helper(*file, host)
+		name, _ := file.helper(host)
 		if name == "" {
 			return file.put(d.key(host), cred)
 		}
@@ -340,7 +328,7 @@ func (d *dockerStore) Remove(ctx context.Context, host string, places []string) 
 			}
 		}
 		err := d.change(ctx, host, func(file *dockerFile) error {
-			name, _ := d.helper(*file, host)
+			name, _ := file.helper(host)
 			if place == keyring.Name || name == "" {
 				file.remove(d.key(host))
 				return nil
@@ -402,7 +390,7 @@ func (d *dockerStore) key(host string) string {
 
 // failed says what went wrong without the words of whom it went wrong with: they may hold the secret.
 func (d *dockerStore) failed(file dockerFile, host, doing string) error {
-	name, alone := d.helper(file, host)
+	name, alone := file.helper(host)
 	if name == "" {
 		return diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, d.short)
 	}
@@ -444,7 +432,7 @@ func (sc *Scope) kept(ctx context.Context, host string, open func() (*dockerStor
 		return cred, nil
 	}
 	file, rerr := d.read()
-	if name, alone := d.helper(file, host); rerr == nil && name != "" && !alone && !d.inRing(file, host) {
+	if name, alone := file.helper(host); rerr == nil && name != "" && !alone && !d.inRing(file, host) {
 		return origin.Credential{}, nil
 	}
 	return origin.Credential{}, err

@@ -116,6 +116,20 @@ func jsonObject(text json.RawMessage, what string) (map[string]json.RawMessage, 
 	return members, nil
 }
 
+// helperPrefix begins the names of the programs that keep credentials for docker.
+const helperPrefix = "docker-credential-"
+
+// helper is the program that keeps the credential of host, "" for the file. It is alone if it is named for this host.
+func (f dockerFile) helper(host string) (name string, alone bool) {
+	if name := f.helpers[serverKey(host)]; name != "" {
+		return helperPrefix + name, true
+	}
+	if f.credsStore != "" {
+		return helperPrefix + f.credsStore, false
+	}
+	return "", false
+}
+
 // find is the entry of auths for a server. As docker does it, a bare host finds an address at this host, too.
 func (f dockerFile) find(server string) (key string, ok bool) {
 	if _, ok := f.auths[server]; ok {
