@@ -128,9 +128,9 @@ func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // readable, and a certificate valid, without a change of its file that could be seen.
 func (p *pair) stale() bool {
 	p.mu.Lock()
-	failed := p.failed != ""
+	failed, seen := p.failed != "", p.seen
 	p.mu.Unlock()
-	return failed || p.changed()
+	return failed || !seen[0].same(stampOf(p.certFile)) || !seen[1].same(stampOf(p.keyFile))
 }
 
 // news is the certificate in use and its standing, if the log does not have it yet.
@@ -140,14 +140,6 @@ func (p *pair) news() (leaf *x509.Certificate, is standing, news bool) {
 	is = standingOf(p.loaded.Leaf, p.now())
 	news, p.said = is != p.said, is
 	return p.loaded.Leaf, is, news
-}
-
-// changed reports whether a file is another one than load saw.
-func (p *pair) changed() bool {
-	p.mu.Lock()
-	seen := p.seen
-	p.mu.Unlock()
-	return !seen[0].same(stampOf(p.certFile)) || !seen[1].same(stampOf(p.keyFile))
 }
 
 // loadPair reads the certificate of the configuration once. With nothing in use, also one that is not valid now is used.
