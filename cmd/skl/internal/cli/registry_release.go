@@ -26,11 +26,11 @@ func actCommand(action, usage, done string) command {
 					dryNote(say, c)
 					return
 				}
-				if action == "reject" {
+				if string(out.State) != done { // what is rejected is blocked
 					say.Print("%s was %s, and is %s", args[0], done, out.State)
 					return
 				}
-				say.Print("%s is %s", args[0], out.State)
+				say.Print("%s is %s", args[0], done)
 			})
 		}}
 }
