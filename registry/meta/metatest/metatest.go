@@ -25,6 +25,9 @@ import (
 // Postgres reports whether tests use PostgreSQL.
 func Postgres() bool { return os.Getenv("SKL_TEST_STORE") != "" }
 
+// pooled reports whether tests reach PostgreSQL through PgBouncer.
+func pooled() bool { return os.Getenv("SKL_TEST_STORE") == "pooler" }
+
 // S3 reports whether servers that tests open have their blobs in a bucket.
 func S3() bool { return os.Getenv("SKL_TEST_STORE") == "s3" }
 
@@ -67,7 +70,7 @@ func Prepare(t testing.TB, dir string) {
 func empty(t testing.TB) location {
 	t.Helper()
 	at := location{Directory: "test"}
-	if at.Pooler = os.Getenv("SKL_TEST_STORE") == "pooler"; at.Pooler {
+	if at.Pooler = pooled(); at.Pooler {
 		at.URL = postgrestest.PooledURL(t)
 	} else {
 		at.URL = postgrestest.URL(t)
@@ -151,17 +154,24 @@ func OnlyFiles(t testing.TB) {
 }
 
 // Shared returns what makes a directory that of one more process of a registry: each call of it makes a new one. Its metadata are in PostgreSQL
-// and its blobs in S3. Without these the test is skipped.
+// and its blobs in S3. Without these the test is skipped, and so it is where it would only do again what it does without SKL_TEST_STORE:
+// a pooler makes a difference, the other stores are those it has anyway.
 func Shared(t testing.TB) (another func() string) {
 	t.Helper()
+	if Postgres() && !pooled() {
+		t.Skip("skipped: several processes use PostgreSQL and S3 without SKL_TEST_STORE too")
+	}
 	at := empty(t)
 	at.Blobs = s3test.Address(t)
 	return shared(t, at)
 }
 
-// SharedAt is Shared of a database at an address, with the blobs at another.
+// SharedAt is Shared of a database at an address, with the blobs at another. SKL_TEST_STORE changes neither: with it the test is skipped.
 func SharedAt(t testing.TB, database, blobs string) (another func() string) {
 	t.Helper()
+	if Postgres() {
+		t.Skip("skipped: the test has stores of its own, whatever SKL_TEST_STORE says")
+	}
 	return shared(t, location{URL: database, Directory: "test", Blobs: blobs})
 }
 
