@@ -72,11 +72,20 @@ func (b *bucket) size(ctx context.Context, key string) (int64, error) {
 	return info.Size, explain(ctx.Err, err)
 }
 
-// put stores content of that size. The server compares it with its SHA-256.
+// put stores content of that size. The server compares it with its SHA-256. A conflict is tried again: nobody else writes this key, and versitygw
+// has one when the last object below the same prefix goes meanwhile.
 func (b *bucket) put(ctx context.Context, key string, content io.ReadSeeker, size int64, sum [sha256.Size]byte) error {
 	ctx, cancel := during(ctx, size)
 	defer cancel()
-	return explain(ctx.Err, b.send(ctx, key, content, size, sum, minio.PutObjectOptions{ContentType: "application/octet-stream"}))
+	for try := 1; ; try++ {
+		err := b.send(ctx, key, content, size, sum, minio.PutObjectOptions{ContentType: "application/octet-stream"})
+		if try == tries || minio.ToErrorResponse(err).StatusCode != http.StatusConflict {
+			return explain(ctx.Err, err)
+		}
+		if _, err := content.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
 }
 
 // send is put with more options, and errors as they come. Without TLS minio-go would sign each chunk by itself, and send what is empty as

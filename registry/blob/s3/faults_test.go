@@ -57,6 +57,37 @@ func TestContentIsAnnounced(t *testing.T) {
 	}
 }
 
+// A conflict in S3 is not that of whoever stores: a key has one writer.
+func TestConflict(t *testing.T) {
+	for name, tt := range map[string]struct {
+		conflicts int64
+		stored    bool
+	}{"for a moment": {2, true}, "for ever": {1 << 30, false}} {
+		t.Run(name, func(t *testing.T) {
+			p := s3test.NewProxy(t)
+			s := openAt(t, s3test.At(p.URL), s3.Options{Meta: openMeta(t)})
+			var puts atomic.Int64
+			p.Do(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPut || puts.Add(1) > tt.conflicts {
+					return false
+				}
+				io.Copy(io.Discard, r.Body)
+				s3test.Fail(w, http.StatusConflict, "ExistingObjectIsDirectory")
+				return true
+			}, nil)
+			content := bytes.Repeat([]byte("content "), 20<<10)
+			d := blob.Sum(blob.SHA256, content)
+			err := s.Put(t.Context(), d, int64(len(content)), bytes.NewReader(content))
+			if tt.stored == (err != nil) || err != nil && !errors.Is(err, blob.ErrUnavailable) {
+				t.Fatal(err)
+			}
+			if err := s.Check(t.Context(), d); tt.stored == (err != nil) {
+				t.Errorf("as stored: %v", err)
+			}
+		})
+	}
+}
+
 // A head that another process is about to store is there, and cannot be read yet.
 func TestHeadIsBeingKept(t *testing.T) {
 	for name, tt := range map[string]struct {
