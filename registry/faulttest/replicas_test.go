@@ -27,7 +27,9 @@ func TestReplicasStart(t *testing.T) {
 		dir := another()
 		starting.Go(func() { processes[i] = launch(t, setup{Data: dir}) })
 	}
-	starting.Wait()
+	if starting.Wait(); t.Failed() {
+		t.FailNow()
+	}
 	admin, logs := "", map[string]bool{}
 	for _, p := range processes {
 		if p.Admin != "" && admin != "" {

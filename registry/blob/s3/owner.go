@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	mathrand "math/rand/v2"
+	"time"
 
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
@@ -29,7 +31,10 @@ const (
 // A name is planned in the metadata before it is written to a place, and counts when it is there. Whoever begins anew plans
 // a new name, unless the place has the planned one already: no two places get the same, whoever ends in between.
 func (s *Store) belongs(ctx context.Context) error {
-	for range attempts {
+	for try := range attempts {
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
 		name, err := meta.KeepSetting(ctx, s.meta, meta.SettingBucket, nil)
 		if err == nil {
 			s.name = string(name)
@@ -47,6 +52,20 @@ func (s *Store) belongs(ctx context.Context) error {
 		}
 	}
 	return diag.New(diag.Failed, "unavailable", "other processes begin with the database and %s all the time", s.bucket).Hint("try again")
+}
+
+// pause waits, from the second attempt on, for a time by chance that grows up to a second: so one of many processes has the time to plan a name and to
+// write it before another plans.
+func pause(ctx context.Context, try int) error {
+	if try == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(mathrand.N(min(10*time.Millisecond<<try, time.Second))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Probe reads registry.json.
