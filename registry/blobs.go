@@ -43,7 +43,10 @@ func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob
 	}
 	if err == nil && writer && g.now().Sub(linked) > min(refreshAfter, g.grace()/4) {
 		// Whoever is told that it is here will not push it again: keep it from gc.
-		err = g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(ctx, repo, d.String(), size, g.now()) })
+		err = g.update(ctx, func(tx *meta.Tx) error { return g.link(ctx, tx, repo, d.String(), size) })
+		if errors.Is(err, errSwept) {
+			err = g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
+		}
 	}
 	return size, err
 }
@@ -212,7 +215,50 @@ func (g *Registry) storeBlob(ctx context.Context, who Caller, repo string, d blo
 	if err := g.Blobs.Put(ctx, d, size, n); err != nil {
 		return Explain(err)
 	}
-	return g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return tx.LinkBlob(ctx, repo, d.String(), n.n, g.now()) })
+	return g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return g.link(ctx, tx, repo, d.String(), n.n) })
+}
+
+// errSwept is the reason why something could not be kept: gc removed it between being stored and the transaction that needs it. This process, or its
+// way to the database, stood still for longer than the grace.
+var errSwept = errors.New("it was removed before it was needed")
+
+// still refuses, with errSwept, content that was stored before this transaction and is not there any more.
+func (g *Registry) still(ctx context.Context, tx *meta.Tx, digest string, size int64) error {
+	d, err := blob.ParseDigest(digest)
+	if err != nil {
+		return err
+	}
+	stored, err := g.storedIn(ctx, tx, d, size)
+	if err != nil || stored {
+		return err
+	}
+	return swept("blob " + digest)
+}
+
+// swept is errSwept of something.
+func swept(what string) error {
+	e := diag.New(diag.Failed, "unavailable", "%s was stored and is not there any more: it was damaged, or the registry stood still for longer than its garbage collection waits", what).
+		Hint("try again")
+	e.Err = errSwept
+	return e
+}
+
+// link makes a blob that was stored one of repo. Its error is errSwept if it is not there any more.
+func (g *Registry) link(ctx context.Context, tx *meta.Tx, repo, digest string, size int64) error {
+	if err := g.still(ctx, tx, digest, size); err != nil {
+		return err
+	}
+	return tx.LinkBlob(ctx, repo, digest, size, g.now())
+}
+
+// anew does what stores content and then needs it, again where that was removed in between.
+func anew[T any](do func() (T, error)) (result T, err error) {
+	for range 3 {
+		if result, err = do(); !errors.Is(err, errSwept) {
+			break
+		}
+	}
+	return result, err
 }
 
 type counter struct {
@@ -261,12 +307,12 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 			if err != nil {
 				return err
 			}
-			stored, err := g.storedIn(ctx, tx, d, size)
-			if err != nil || !stored {
-				return err
+			err = g.link(ctx, tx, repo, d.String(), size)
+			if errors.Is(err, errSwept) {
+				return nil
 			}
-			mounted = true
-			return tx.LinkBlob(ctx, repo, d.String(), size, g.now())
+			mounted = err == nil
+			return err
 		}
 		return nil
 	})
@@ -534,7 +580,7 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 		return Explain(err)
 	}
 	return g.push(context.WithoutCancel(ctx), who, repo, func(tx *meta.Tx, _ Caller) error {
-		if err := tx.LinkBlob(ctx, repo, d.String(), u.Offset, g.now()); err != nil {
+		if err := g.link(ctx, tx, repo, d.String(), u.Offset); err != nil {
 			return err
 		}
 		return tx.DeleteUpload(ctx, id)

@@ -32,8 +32,8 @@ const (
 
 // GC removes what nothing needs: drafts past their time, links that no manifest names, blobs without a
 // link, abandoned uploads. It works while the registry serves. A push that runs at the same time is safe:
-// whatever was stored or asked for within the grace window stays, and a blob that is stored
-// again while gc decides is spared by the blob store.
+// whatever was stored or asked for within the grace window stays, a blob that is stored
+// again while gc decides is spared by the blob store, and who comes later than that finds out in the transaction that needs the blob.
 func (g *Registry) GC(ctx context.Context, opt GCOptions) (GCReport, error) {
 	g.sweep.Lock()
 	defer g.sweep.Unlock()

@@ -1,10 +1,14 @@
 package registry_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -322,4 +326,101 @@ func (l *leaving) Read(p []byte) (int, error) {
 		l.cancel()
 	}
 	return n, err
+}
+
+// standstill is a store after whose Put, when that is the one that was asked for, the process stands still while others collect garbage.
+type standstill struct {
+	blob.Store
+	puts int // until then
+	rest func()
+}
+
+func (s *standstill) Put(ctx context.Context, d blob.Digest, size int64, r io.Reader) error {
+	err := s.Store.Put(ctx, d, size, r)
+	if s.puts--; s.puts == 0 {
+		s.rest()
+	}
+	return err
+}
+
+// remote is a standstill of a store that is elsewhere.
+type remote struct {
+	blob.Remote
+	*standstill
+}
+
+func (r remote) Put(ctx context.Context, d blob.Digest, size int64, body io.Reader) error {
+	return r.standstill.Put(ctx, d, size, body)
+}
+
+// TestStandstill: a process that stands still for longer than the grace, wherever in a publish, has lost what it stored. It stores that
+// again, or refuses; it acknowledges nothing that is not there.
+func TestStandstill(t *testing.T) {
+	archive := func(f *fixture, version string) error {
+		var text bytes.Buffer
+		w := zip.NewWriter(&text)
+		if err := errors.Join(w.AddFS(skillOf("pdf", "of "+version)), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.PublishArchive(t.Context(), publisher, "acme", "pdf", version, bytes.NewReader(text.Bytes()), int64(text.Len()))
+		return err
+	}
+	pushed := func(f *fixture, version string) error {
+		_, err := f.push(publisher, "acme/pdf", version, f.build("pdf", version, "of "+version))
+		return err
+	}
+	draft := func(f *fixture, version string) error {
+		b := f.build("pdf", version, "of "+version)
+		if _, err := f.push(publisher, "acme/pdf", "", b); err != nil {
+			return err
+		}
+		_, err := f.Publish(t.Context(), publisher, "acme", "pdf", version, b.Root.Digest.String())
+		return err
+	}
+	for name, c := range map[string]struct {
+		publish func(*fixture, string) error
+		refuses []string
+	}{
+		"an archive": {archive, nil},
+		"a push":     {pushed, []string{"unavailable", "blob_missing"}}, // the client has what is missing
+		"a draft":    {draft, []string{"unavailable", "blob_missing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := open(t, meta.Policy{})
+			f.now = time.Now()
+			still := &standstill{Store: f.Blobs, rest: func() {
+				f.now = f.now.Add(2 * time.Hour)
+				f.gc()
+			}}
+			plain := f.Blobs
+			if elsewhere, is := plain.(blob.Remote); is {
+				f.Blobs = remote{elsewhere, still}
+			} else {
+				f.Blobs = still
+			}
+			published := 0
+			for n, more := 1, true; more; n++ {
+				still.puts = n
+				version := fmt.Sprintf("1.0.%d", n)
+				err := c.publish(f, version)
+				more = still.puts <= 0 // else there is no such Put
+				if slices.Contains(c.refuses, code(err)) {
+					err = c.publish(f, version)
+				}
+				if err != nil {
+					t.Errorf("standing still after %d: %v", n, err)
+				}
+				published++
+				f.clean()
+			}
+			if published < 5 {
+				t.Errorf("%d releases: there are more times to stand still", published)
+			}
+			f.now = f.now.Add(2 * time.Hour)
+			f.gc()
+			if releases := f.logged(t.Context()); len(releases) != published {
+				t.Errorf("%q, want %d", releases, published)
+			}
+		})
+	}
 }

@@ -224,24 +224,26 @@ func (g *Registry) publish(ctx context.Context, who Caller, p publication) (Publ
 	if err := g.view(ctx, func(tx *meta.Tx) error { return g.present(ctx, tx, p.manifest) }); err != nil {
 		return Published{}, err
 	}
-	candidate, err := g.candidate(ctx, who, p)
-	if err != nil {
-		return Published{}, err
-	}
-	report, err := g.putReport(ctx, p.manifest, &candidate)
-	if err != nil {
-		return Published{}, err
-	}
-	var done meta.Release
-	var created bool
-	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) (err error) {
-		done, created, err = g.accept(ctx, tx, who, p, candidate, report)
-		return err
+	return anew(func() (Published, error) {
+		candidate, err := g.candidate(ctx, who, p)
+		if err != nil {
+			return Published{}, err
+		}
+		report, err := g.putReport(ctx, p.manifest, &candidate)
+		if err != nil {
+			return Published{}, err
+		}
+		var done meta.Release
+		var created bool
+		err = g.change(ctx, who, func(tx *meta.Tx, who Caller) (err error) {
+			done, created, err = g.accept(ctx, tx, who, p, candidate, report)
+			return err
+		})
+		if err != nil {
+			return Published{}, err
+		}
+		return g.published(ctx, done, created), nil
 	})
-	if err != nil {
-		return Published{}, err
-	}
-	return g.published(ctx, done, created), nil
 }
 
 // publishAgain answers for r, the same manifest under the same version. A draft is judged anew: perhaps the policy has changed.
@@ -395,7 +397,7 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p public
 	if err := g.store(ctx, tx, p.manifest, r); err != nil {
 		return meta.Release{}, false, err
 	}
-	if err := report.store(ctx, tx, r); err != nil {
+	if err := g.attach(ctx, tx, report, r); err != nil {
 		return meta.Release{}, false, err
 	}
 	if r.State.Served() {
@@ -446,6 +448,9 @@ func (g *Registry) store(ctx context.Context, tx *meta.Tx, m meta.Manifest, r me
 		return err
 	}
 	if err := tx.PutTag(ctx, m.Repo, tag, m.Digest, r.Published); err != nil {
+		return err
+	}
+	if err := g.still(ctx, tx, r.Zip, r.ZipSize); err != nil {
 		return err
 	}
 	return tx.KeepBlob(ctx, r.Zip, r.ZipSize)

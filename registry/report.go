@@ -158,10 +158,10 @@ func (g *Registry) putReport(ctx context.Context, m meta.Manifest, c *Candidate)
 	return out, err
 }
 
-// store adds the report on r, which shares its state.
-func (a attachment) store(ctx context.Context, tx *meta.Tx, r meta.Release) error {
+// attach adds the report on r, which shares its state.
+func (g *Registry) attach(ctx context.Context, tx *meta.Tx, a attachment, r meta.Release) error {
 	for _, d := range slices.Sorted(maps.Keys(a.sizes)) {
-		if err := tx.LinkBlob(ctx, a.Repo, d, a.sizes[d], r.Published); err != nil {
+		if err := g.link(ctx, tx, a.Repo, d, a.sizes[d]); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -84,27 +85,37 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 	} else if found {
 		return Published{}, exists(have)
 	}
+	return anew(func() (Published, error) {
+		if err := g.storeBuilt(ctx, who, repo, built); err != nil {
+			return Published{}, err
+		}
+		done, err := g.publish(ctx, who, p)
+		if errors.Is(err, diag.Code("blob_missing")) { // all were linked
+			err = swept("the content of " + repo + "@" + version)
+		}
+		return done, err
+	})
+}
+
+// storeBuilt stores the blobs of an artifact and links them to repo.
+func (g *Registry) storeBuilt(ctx context.Context, who Caller, repo string, built *oci.Built) error {
 	sizes := map[string]int64{}
 	for _, b := range built.Blobs {
 		d, err := g.putSmall(ctx, b.Data)
 		if err != nil {
-			return Published{}, err
+			return err
 		}
 		sizes[d.String()] = b.Size
 	}
-	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		if _, err := g.writable(ctx, tx, who, repo, auth.Publish); err != nil {
 			return err
 		}
 		for d, n := range sizes {
-			if err := tx.LinkBlob(ctx, repo, d, n, g.now()); err != nil {
+			if err := g.link(ctx, tx, repo, d, n); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return Published{}, err
-	}
-	return g.publish(ctx, who, p)
 }
