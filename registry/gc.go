@@ -207,7 +207,7 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 			continue
 		}
 		if !opt.DryRun {
-			err := g.Blobs.Delete(ctx, info.Digest, before)
+			err := g.sweepBlob(ctx, info.Digest, before)
 			if errors.Is(err, blob.ErrRecent) || errors.Is(err, blob.ErrNotFound) {
 				continue
 			}
@@ -219,6 +219,24 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 		report.Bytes += info.Size
 	}
 	return nil
+}
+
+// sweepBlob removes a blob that nothing needs while it goes, unless it was stored since that time: its error is ErrRecent then. No transaction comes
+// to need it meanwhile, so each finds it there for good, or gone. A store that is elsewhere asks the metadata itself.
+func (g *Registry) sweepBlob(ctx context.Context, d blob.Digest, before time.Time) error {
+	if _, remote := g.Blobs.(blob.Remote); remote {
+		return g.Blobs.Delete(ctx, d, before)
+	}
+	return g.update(ctx, func(tx *meta.Tx) error {
+		known, err := tx.KnownBlob(ctx, d.String())
+		if err == nil && known {
+			err = blob.About(d, blob.ErrRecent)
+		}
+		if err != nil {
+			return err
+		}
+		return g.Blobs.Delete(ctx, d, before)
+	})
 }
 
 // gcUploads removes sessions that nobody goes on with, and what interrupted uploads left in the store.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -423,4 +424,54 @@ func TestStandstill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lingering is a store that takes its time for the first removal.
+type lingering struct {
+	blob.Store
+	before func()
+}
+
+func (l *lingering) Delete(ctx context.Context, d blob.Digest, unless time.Time) error {
+	l.before()
+	return l.Store.Delete(ctx, d, unless)
+}
+
+// TestNeededWhileItGoes: a publish that wakes up while gc removes what it had stored finds it there for good, or stores it again.
+func TestNeededWhileItGoes(t *testing.T) {
+	metatest.OnlyFiles(t)
+	f := open(t, meta.Policy{})
+	f.now = time.Now()
+	b := f.build("pdf", "1.0.0", "one")
+	if _, err := f.push(publisher, "acme/pdf", "", b); err != nil {
+		t.Fatal(err)
+	}
+	plain, asleep, wake, published := f.Blobs, make(chan bool), make(chan bool), make(chan error, 1)
+	f.Blobs = &standstill{Store: plain, puts: 4, rest: func() { // the archive and the report are stored
+		close(asleep)
+		<-wake
+	}}
+	go func() {
+		_, err := f.Publish(t.Context(), publisher, "acme", "pdf", "1.0.0", b.Root.Digest.String())
+		published <- err
+	}()
+	<-asleep
+	var once sync.Once
+	collector := &registry.Registry{Meta: f.Meta, Key: f.Key, Now: func() time.Time { return f.now.Add(2 * time.Hour) }, Blobs: &lingering{plain, func() {
+		once.Do(func() {
+			close(wake)
+			select {
+			case err := <-published:
+				published <- err
+			case <-time.After(200 * time.Millisecond):
+			}
+		})
+	}}}
+	if _, err := collector.GC(t.Context(), registry.GCOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := <-published; err != nil {
+		t.Error(err)
+	}
+	f.clean()
 }
