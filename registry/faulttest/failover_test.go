@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -30,20 +31,22 @@ const (
 // themselves, and have all that was acknowledged.
 func TestReplicasFailover(t *testing.T) {
 	long.Slow(t)
-	for range long.Of(1, 1, 10) {
-		primary := postgrestest.NewServer(t)
-		standby := primary.Standby(t)
-		primary.Together(t)
-		another := metatest.SharedAt(t, postgrestest.Address(primary, standby), s3test.Address(t))
-		p := newPair(t, another(), another())
-		p.publish(t, true, func() { primary.Kill(t) })
-		back := p.failOver(t, standby)
-		half := p.look(t, 0)
-		p.publish(t, false, func() {})
-		half += p.look(t, 1)
-		t.Logf("%d releases, of them %d whole that nobody was told of; each replica published again %s after there was a database", p.total(t), half, back)
-		p.clean(t)
-		if t.Failed() {
+	for round := range long.Of(1, 1, 10) {
+		more := t.Run(fmt.Sprint(round), func(t *testing.T) { // with which its servers end
+			primary := postgrestest.NewServer(t)
+			standby := primary.Standby(t)
+			primary.Together(t)
+			another := metatest.SharedAt(t, postgrestest.Address(primary, standby), s3test.Address(t))
+			p := newPair(t, another(), another())
+			p.publish(t, true, func() { primary.Kill(t) })
+			back := p.failOver(t, standby)
+			half := p.look(t, 0)
+			p.publish(t, false, func() {})
+			half += p.look(t, 1)
+			t.Logf("%d releases, of them %d whole that nobody was told of; each replica published again %s after there was a database", p.total(t), half, back)
+			p.clean(t)
+		})
+		if !more {
 			return
 		}
 	}
