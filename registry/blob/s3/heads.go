@@ -42,10 +42,8 @@ func (s *Store) KeepHead(ctx context.Context, size int64, text []byte) (before [
 		case try == tries: // somebody is about to store it
 			return nil, fmt.Errorf("%w: %s is there and cannot be read", blob.ErrUnavailable, headKey(size))
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Duration(try) * beingStored):
+		if err := sleep(ctx, time.Duration(try)*beingStored); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -32,8 +32,10 @@ const (
 // a new name, unless the place has the planned one already: no two places get the same, whoever ends in between.
 func (s *Store) belongs(ctx context.Context) error {
 	for try := range attempts {
-		if err := pause(ctx, try); err != nil {
-			return err
+		if try > 0 { // by chance, so that one of many has the time to plan a name and to write it before another plans
+			if err := sleep(ctx, mathrand.N(min(10*time.Millisecond<<try, time.Second))); err != nil {
+				return err
+			}
 		}
 		name, err := meta.KeepSetting(ctx, s.meta, meta.SettingBucket, nil)
 		if err == nil {
@@ -54,14 +56,10 @@ func (s *Store) belongs(ctx context.Context) error {
 	return diag.New(diag.Failed, "unavailable", "other processes begin with the database and %s all the time", s.bucket).Hint("try again")
 }
 
-// pause waits, from the second attempt on, for a time by chance that grows up to a second: so one of many processes has the time to plan a name and to
-// write it before another plans.
-func pause(ctx context.Context, try int) error {
-	if try == 0 {
-		return nil
-	}
+// sleep waits for d, or until ctx is done, whose error it returns then.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(mathrand.N(min(10*time.Millisecond<<try, time.Second))):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
