@@ -239,7 +239,7 @@ func (g *Registry) still(ctx context.Context, tx *meta.Tx, digest string, size i
 func swept(what string) error {
 	e := diag.New(diag.Failed, "unavailable", "%s was stored and is not there any more: it was damaged, or the registry stood still for longer than its garbage collection waits", what).
 		Hint("try again")
-	e.Err = errSwept
+	e.Err, e.Retryable = errSwept, true
 	return e
 }
 
