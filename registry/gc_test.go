@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -437,6 +438,20 @@ func (l *lingering) Delete(ctx context.Context, d blob.Digest, unless time.Time)
 	return l.Store.Delete(ctx, d, unless)
 }
 
+// age makes the files below dir older.
+func age(t *testing.T, dir string, by time.Duration) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			then := time.Now().Add(-by)
+			err = os.Chtimes(path, then, then)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNeededWhileItGoes: a publish that wakes up while gc removes what it had stored finds it there for good, or stores it again.
 func TestNeededWhileItGoes(t *testing.T) {
 	metatest.OnlyFiles(t)
@@ -448,6 +463,7 @@ func TestNeededWhileItGoes(t *testing.T) {
 	}
 	plain, asleep, wake, published := f.Blobs, make(chan bool), make(chan bool), make(chan error, 1)
 	f.Blobs = &standstill{Store: plain, puts: 4, rest: func() { // the archive and the report are stored
+		age(t, filepath.Join(f.dir, "blobs"), 2*time.Hour) // what it stores again later is new
 		close(asleep)
 		<-wake
 	}}
@@ -457,7 +473,7 @@ func TestNeededWhileItGoes(t *testing.T) {
 	}()
 	<-asleep
 	var once sync.Once
-	collector := &registry.Registry{Meta: f.Meta, Key: f.Key, Now: func() time.Time { return f.now.Add(2 * time.Hour) }, Blobs: &lingering{plain, func() {
+	collector := &registry.Registry{Meta: f.Meta, Key: f.Key, Now: func() time.Time { return f.now }, Blobs: &lingering{plain, func() {
 		once.Do(func() {
 			close(wake)
 			select {
