@@ -471,7 +471,11 @@ func TestNeededWhileItGoes(t *testing.T) {
 		_, err := f.Publish(t.Context(), publisher, "acme", "pdf", "1.0.0", b.Root.Digest.String())
 		published <- err
 	}()
-	<-asleep
+	select {
+	case <-asleep:
+	case err := <-published:
+		t.Fatalf("published before it stood still: %v", err)
+	}
 	var once sync.Once
 	collector := &registry.Registry{Meta: f.Meta, Key: f.Key, Now: func() time.Time { return f.now }, Blobs: &lingering{plain, func() {
 		once.Do(func() {
@@ -486,6 +490,10 @@ func TestNeededWhileItGoes(t *testing.T) {
 	if _, err := collector.GC(t.Context(), registry.GCOptions{}); err != nil {
 		t.Error(err)
 	}
+	once.Do(func() {
+		t.Error("gc found nothing to remove")
+		close(wake)
+	})
 	if err := <-published; err != nil {
 		t.Error(err)
 	}
