@@ -61,7 +61,7 @@ type fakeLog struct {
 	signed, states []byte // feeds of what was taken back: the one that the checkpoint names, and the one that is served
 	instead        int    // status of a page that comes in its place; -1 cuts the connection
 
-	mu    sync.Mutex
+	mu    sync.Mutex // held for as long as a request is answered: the end of one that is cut off tells nobody that it ended
 	asked []string
 }
 
@@ -124,8 +124,8 @@ func (f *fakeLog) fork(n int) {
 func (f *fakeLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/api/v1")
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.asked = append(f.asked, path)
-	f.mu.Unlock()
 	if path == "" {
 		answer(w, 200, wire.About{Log: f.key.Public()})
 		return

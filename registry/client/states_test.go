@@ -85,7 +85,9 @@ func TestWithdrawn(t *testing.T) {
 		if s, err := f.follow(dir).Withdrawn(t.Context(), true); !errors.Is(err, diag.Code(tt.code)) || diag.ClassOf(err) != diag.Refused {
 			t.Errorf("%s: %+v %v, want %s", tt.name, s, err, tt.code)
 		}
+		f.mu.Lock()
 		f.late, f.instead = 0, 0
+		f.mu.Unlock()
 		known("after " + tt.name)
 		if tt.code == "log_rollback" {
 			*f.book = was
