@@ -1,6 +1,7 @@
 package npmpkg
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -134,10 +135,13 @@ func match(tokens []token) {
 	}
 }
 
-// text is a string without its quotes, as far as names need it.
+// value is a string without its quotes, as far as names need it.
 func (t *token) value() string {
 	if t.kind != 's' || len(t.text) < 2 {
 		return t.text
 	}
 	return strings.ReplaceAll(t.text[1:len(t.text)-1], `\`, "")
 }
+
+// name is the value of a name in a list. One that says nothing, as "" may, is as it is written.
+func (t *token) name() string { return cmp.Or(t.value(), t.text) }

@@ -306,10 +306,10 @@ func (p *parser) pairs(open int) (out []pair) {
 		if p.kind(k) != 'a' && p.kind(k) != 's' {
 			continue
 		}
-		name := p.toks[k].value()
+		name := p.toks[k].name()
 		as := name
 		if p.is(k+1, "as") && (p.kind(k+2) == 'a' || p.kind(k+2) == 's') {
-			as = p.toks[k+2].value()
+			as = p.toks[k+2].name()
 			k += 2
 		}
 		out = append(out, pair{name, as, typed})
@@ -360,7 +360,7 @@ func (p *parser) star(i, to int, m *module) int {
 	as := ""
 	i++
 	if p.is(i, "as") {
-		as = p.toks[min(i+1, len(p.toks)-1)].value()
+		as = p.toks[min(i+1, len(p.toks)-1)].name()
 		i += 2
 	}
 	if p.is(i, "from") && p.kind(i+1) == 's' && i+1 < to {

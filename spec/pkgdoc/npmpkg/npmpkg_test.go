@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -230,10 +231,31 @@ func TestManyWays(t *testing.T) {
 	}
 }
 
+// An export may have any string as its name, also one that says nothing; then it is as it is written, and its module keeps to itself.
+func TestNamesThatAreStrings(t *testing.T) {
+	m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0"}`)}, "b.d.ts": {Data: []byte("export declare const b: 1")}}
+	m["index.d.ts"] = bundle.MemoryFile{Data: []byte("declare function a(): void;\nexport { a as '', a as \"\\\\\", a as 'c d' };\nexport * as \"\" from './b'")}
+	p, err := Read(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, page := range p.Pages {
+		for _, s := range page.Symbols {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	if got, want := strings.Join(names, " · "), `"" · "\\" · '' · c d`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("export declare function a<T extends { x: 1 }>(x?: T, ...y: any[]): void;\nexport * from './b';\nexport { c as d };\nexport default class { private x; m(): 1 }")
 	f.Add("export = A;\ndeclare namespace A { const b: `x${string}`; }\nimport e = require('f');\nexport const enum G { H }")
 	f.Add("namespace {}")
+	f.Add("declare function a(): void;\nexport { a as '' };\nexport * as '' from './b'")
 	f.Add("export namespace N { import A = N.B; export { A as B, f as default }; export type { C } }\nexport import D = N.B;\nimport f = require('./b')")
 	f.Fuzz(func(t *testing.T, src string) {
 		m := bundle.Memory{"package.json": {Data: []byte(`{"name":"p","version":"1.0.0"}`)}, "index.d.ts": {Data: []byte(src)}, "b.d.ts": {Data: []byte(src)}}
