@@ -36,7 +36,7 @@ func Parse(s string) (Glob, error) {
 //   - It does not have what is below a directory that it names.
 //   - "**" stands for directories as a whole name only; within one it is "*". At the end, "a/**" has a itself too.
 //
-// An empty one is an error.
+// An empty one is an error, and so is one with "***", also where braces make that.
 func Exact(s string) (Glob, error) {
 	if s == "" {
 		return Glob{}, diag.New(diag.Misuse, "glob_pattern", "the glob is empty")
@@ -515,6 +515,8 @@ func (g *globber) stars() {
 	first := from == 0 || strings.IndexByte(before, g.src[from-1]) >= 0
 	last := g.pos == len(g.src) || g.src[g.pos] == '/'
 	switch {
+	case g.pos-from > 2 && g.exact: // as * it would deny less than it may mean, as ** allow more
+		g.fail(from, "has more than two * next to each other", "write * for a part of a name, ** for directories")
 	case g.pos-from == 1, g.exact && !(first && last):
 		g.wild = true
 		g.star(takeName)
