@@ -99,6 +99,9 @@ func ParseGrant(list string) (Grant, error) {
 			words := append([]string{"filesystem", "network", "session", "external"}, builtinNames()...)
 			return Grant{}, diag.New(diag.Misuse, CodeAllow, "--allow: no effect or tool is called %q", diag.Printable(item)).Meant(spell.Nearest(item, words, 3)...)
 		}
+		if err := wrongPattern(t); err != nil {
+			return Grant{}, diag.New(diag.Misuse, CodeAllow, "--allow %s: %w", diag.Printable(item), err)
+		}
 		g.Tools = append(g.Tools, t)
 	}
 	return g, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 func parseGlob(s string) (glob.Glob, error) {
@@ -13,6 +14,19 @@ func parseGlob(s string) (glob.Glob, error) {
 		return glob.Glob{}, diag.New(diag.Misuse, CodeInput, "%w", err)
 	}
 	return g, nil
+}
+
+// wrongPattern says why the pattern of a tool of files means nothing; nil of one that is well formed, and of other tools.
+func wrongPattern(e skill.Tool) error {
+	if e.Namespace != "" || e.Pattern == "" {
+		return nil
+	}
+	switch name, _ := canonicalOf(e.Name); name {
+	case "read", "write", "edit", "glob", "grep", "list":
+		_, err := glob.Exact(e.Pattern)
+		return err
+	}
+	return nil
 }
 
 // matchPath is the pattern of the tools of files. A pattern that is not well formed means nothing

@@ -51,7 +51,7 @@ func (d *Dispatcher) lacks() (out []Lack) {
 		if why := d.table.unreachable(t); why != "" && slices.ContainsFunc(out, func(l Lack) bool { return l.Tool == t.Namespace+"::*" }) {
 			continue // its server does not start
 		} else if why != "" {
-			out = append(out, Lack{Tool: t.String(), Why: why, Unknown: true})
+			out = append(out, Lack{Tool: t.String(), Why: why, Unknown: wrongPattern(t) == nil})
 		} else if program := d.absent(t); program != "" && bash.lack(d) == "" {
 			out = append(out, Lack{Tool: t.String(), Why: notOnPath(program)})
 		}

@@ -65,6 +65,7 @@ func TestLacks(t *testing.T) {
 		{"all is there", "", []string{"sh"}, nil, true, "", ""},
 		{"no shell", "", []string{"git"}, nil, false, "", "bash: neither bash nor sh is on PATH\n"},
 		{"no programs at all", "", []string{"sh"}, func(c *Config) { c.Exec = nil }, false, "", "bash: programs cannot be run here\n"},
+		{"a pattern that means nothing", "allow: read({a}}), bash", []string{"sh"}, nil, true, "", "read({a}}): the glob \"{a}}\" has more than 1024 bytes, or 64 alternatives, or a brace without its other half\n"},
 		{"nobody wants it", "allow: read", nil, nil, false, "", ""},
 		{"one of two", "allow: read, bash(gh *), bash(git log *)", []string{"sh", "git"}, nil, true, "Allowed here only: bash(git log *).", "bash(gh *): gh is not on PATH\n"},
 		{"none of two", "allow: bash(gh:*), Bash(glab *)", []string{"sh"}, nil, false, "", "bash: none of gh, glab is on PATH\n"},

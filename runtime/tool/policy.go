@@ -76,7 +76,7 @@ func (d *Dispatcher) reachable(h *handler, readOnly bool) error {
 // open says why no policy, or no declared effect, lets a use of h through; nil if one does.
 func (d *Dispatcher) open(h *handler) error {
 	for _, p := range d.policies {
-		if p.Limited && !slices.ContainsFunc(p.Allow, func(t skill.Tool) bool { return d.table.means(t, h) }) {
+		if p.Limited && !slices.ContainsFunc(p.Allow, func(t skill.Tool) bool { return d.table.means(t, h) && wrongPattern(t) == nil }) {
 			return diag.New(diag.Refused, CodeDenied, "%s is not in tools.allow of %s", h.orScript(), p.owner)
 		}
 		for _, t := range p.Deny {
@@ -216,7 +216,7 @@ func (d *Dispatcher) patterns(h *handler) string {
 		var tools []skill.Tool
 		plain := false
 		for _, t := range p.Allow {
-			if d.table.means(t, h) && d.absent(t) == "" {
+			if d.table.means(t, h) && d.absent(t) == "" && wrongPattern(t) == nil {
 				plain = plain || t.Pattern == ""
 				tools = append(tools, t)
 			}

@@ -299,10 +299,14 @@ func (t *table) couldMean(entry skill.Tool, h *handler) bool {
 	return h.spelled(entry.Name)
 }
 
-// checkDenials refuses a denial that nothing can ever answer to: it is a misspelling, and would deny nothing.
+// checkDenials refuses a denial that nothing can ever answer to: it is a misspelling, and would deny nothing. One whose pattern means
+// nothing would deny more than anybody wrote.
 // A namespace that no server has is let be: nothing of it can be called.
 func (t *table) checkDenials(p *skill.Tools, owner string) error {
 	for _, e := range p.Deny {
+		if err := wrongPattern(e); err != nil {
+			return diag.New(diag.Refused, "glob_pattern", "tools.deny of %s has %s, but %w", owner, diag.Printable(e.String()), err)
+		}
 		if _, ok := t.builtin(e.Name); e.Namespace != "" || ok || isBuiltin(e.Name) {
 			continue
 		}
@@ -325,6 +329,9 @@ func (t *table) unreachable(e skill.Tool) string {
 	if e.Namespace == "" {
 		canonical, known := canonicalOf(e.Name)
 		if _, ok := t.builtin(cmp.Or(canonical, e.Name)); ok {
+			if err := wrongPattern(e); err != nil {
+				return err.Error()
+			}
 			return ""
 		}
 		if canonical == finalize.name {

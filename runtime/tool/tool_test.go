@@ -520,7 +520,7 @@ func TestReadOnly(t *testing.T) {
 
 // A misspelled denial would deny nothing.
 func TestUnknownDenial(t *testing.T) {
-	for deny, ok := range map[string]bool{"deny: bsah": false, "deny: Task, WebSearch": true, "deny: nobody::x": true, "deny: bash, web_serch": false} {
+	for deny, ok := range map[string]bool{"deny: bsah": false, "deny: Task, WebSearch": true, "deny: nobody::x": true, "deny: bash, web_serch": false, "deny: Read({a)": false, "deny: bash({a)": true, "deny: nobody::read({a)": true} {
 		_, err := New(Config{WorkDir: t.TempDir(), Policy: tools(t, deny)})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", deny, err)
@@ -533,7 +533,7 @@ func TestUnknownDenial(t *testing.T) {
 }
 
 func TestCould(t *testing.T) {
-	config := Config{Consent: yes, Policy: tools(t, "allow: read, write(docs/*), web_serch, github::list deny: fetch"), SideEffects: []string{"network", "filesystem"}}
+	config := Config{Consent: yes, Policy: tools(t, "allow: read, write(docs/*), web_serch, grep(a***), github::list deny: fetch"), SideEffects: []string{"network", "filesystem"}}
 	d, _ := open(t, config)
 	var got []string
 	for _, s := range d.Could() {
@@ -544,11 +544,12 @@ func TestCould(t *testing.T) {
 		"edit false false | edit is not in tools.allow of the skill",
 		"fetch false false | fetch cannot be called: no host may be reached",
 		"glob false false | glob is not in tools.allow of the skill",
-		"grep false false | grep is not in tools.allow of the skill",
+		"grep false false | grep is not in tools.allow of the skill", // but as what it cannot be, below
 		"list false false | list is not in tools.allow of the skill",
 		"read true false | ",
 		"write true true write(docs/*)| ",
 		"web_serch false false | there is no such tool",
+		`grep(a***) false false | the glob "a***" has more than two * next to each other at byte 2`,
 		`github::list false false | no MCP server is called "github"`,
 	}
 	if !slices.Equal(got, want) {
@@ -572,7 +573,7 @@ func TestParseGrant(t *testing.T) {
 	if needs := g.Needs(); !slices.Equal(needs, []Effect{External, Filesystem, Network}) {
 		t.Errorf("needs %v", needs)
 	}
-	for _, bad := range []string{"none", "netwrok", "a b", "bash(", "*"} {
+	for _, bad := range []string{"none", "netwrok", "a b", "bash(", "*", "read({a)", "Edit(a/***)"} {
 		if _, err := ParseGrant(bad); diag.ClassOf(err) != diag.Misuse {
 			t.Errorf("%s: %v", bad, err)
 		}
