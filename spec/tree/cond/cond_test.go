@@ -242,6 +242,22 @@ var productions = []struct {
 	{"constant", `true`, true, world{}},
 }
 
+// A quote opens behind any blank, and what is quoted keeps its own.
+func TestEveryBlankIsOne(t *testing.T) {
+	for _, blank := range []string{" ", "  ", "\t", "\n", "\v", "\f", "\r", "\u0085", "\u00a0", "\u2003", "\u3000 "} {
+		for _, q := range []string{"'", `"`, "`"} {
+			text := "phase" + blank + "is" + blank + q + "a" + blank + "b" + q
+			e := cond.Parse(text)
+			if want := "phase is " + q + "a" + blank + "b" + q; e.String() != want {
+				t.Errorf("%q is read as %q, want %q", text, e, want)
+			}
+			if again := cond.Parse(e.String()); !reflect.DeepEqual(again, e) {
+				t.Errorf("%q is read as %#v, and that as %#v", text, e, again)
+			}
+		}
+	}
+}
+
 func TestGrammarNeedsNoModel(t *testing.T) {
 	for _, tt := range productions {
 		t.Run(tt.name, func(t *testing.T) {

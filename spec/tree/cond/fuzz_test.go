@@ -19,6 +19,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(`((a) OR "b) AND (c) or 'd and e' AND it's f`, "a")
 	f.Add("a is 1 or 2 OR `b` and not not (c = `d`)  \t AND e", "e")
+	f.Add("a is\f'b\t c' and d is\u2003'e'", "e")
 	f.Fuzz(func(t *testing.T, text, seed string) {
 		e := cond.Parse(text)
 		again := cond.Parse(e.String())

@@ -9,7 +9,7 @@ import (
 // collapse trims text and makes blanks single, outside quotes and backticks.
 func collapse(text string) string {
 	text = strings.TrimSpace(text)
-	if !strings.Contains(text, "  ") && !strings.ContainsAny(text, "\t\r\n\v\f\u0085\u00a0") {
+	if !strings.Contains(text, "  ") && !strings.ContainsFunc(text, func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }) {
 		return text
 	}
 	var b strings.Builder
@@ -51,7 +51,8 @@ func (q *quotes) end(text string, i int) int {
 		k = 1
 	case '\'':
 		k = 2
-		if i > 0 && !strings.ContainsRune(" \t\n(=[,", rune(text[i-1])) {
+		// Every blank counts, since all of them become the same one.
+		if before, _ := utf8.DecodeLastRuneInString(text[:i]); i > 0 && !unicode.IsSpace(before) && !strings.ContainsRune("(=[,", before) {
 			return i
 		}
 	default:
