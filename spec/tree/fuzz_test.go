@@ -25,6 +25,7 @@ var seeds = []string{
 	"* a\n  ```\n  * b\n  ```\n* c\n```\n├── d\n```\n<!-- e\n* f\n-->\n* g\n---\n* h\n",
 	"```\nfoo\n  bar\n|   baz\n├── │ ├── qux\n",
 	"* SWITCH << x\n  * CASE << \"a\" | b\n  * DEFAULT >> y\n  * **IF** << z → w\n* FOR_EACH << `i` in `list`\n",
+	"* IF << : → w\n* IF << a - — b\n* ELSE: — c\n* ASK q << A | B >> r\n  * A: - d\n",
 	"- said first\n    - of it\n\nmore\n\n* OP << x\n  * step\n* last\n",
 }
 

@@ -238,7 +238,8 @@ func (l *layouter) step(n *Node, text, step string, depth int) *Node {
 		at = max(strings.LastIndex(text, step), 0)
 	}
 	child := &Node{Text: step, Pos: n.Pos, Last: n.Last, OnLine: " "}
-	switch dash := trim(text[len(strings.TrimRight(text[:at], blanks+dashes)):at]); dash {
+	before := strings.TrimRight(text[:at], blanks)
+	switch dash := before[len(strings.TrimRight(before, dashes)):]; dash { // one: a condition may end with another
 	case "":
 	case ":":
 		child.OnLine = ": "
