@@ -24,7 +24,7 @@ const MaxNameLength = 64
 // Its errors are *diag.Error with a rule id as code: SPEC-NAME-MISSING,
 // SPEC-NAME-LENGTH, SPEC-NAME-CHARS or SPEC-NAME-DIR.
 func CheckName(name, dir string) error {
-	s := norm.NFKC.String(strings.TrimSpace(name))
+	s := nfkc(strings.TrimSpace(name))
 	if s == "" {
 		return nameError(RuleNameMissing, "the skill has no name")
 	}
@@ -44,7 +44,7 @@ func CheckName(name, dir string) error {
 			return nameError(RuleNameChars, "name \"%s\" holds \"%s\", only letters, digits and hyphens are allowed", diag.Printable(s), diag.Printable(string(r)))
 		}
 	}
-	if dir != "" && norm.NFKC.String(dir) != s {
+	if dir != "" && nfkc(dir) != s {
 		return nameError(RuleNameDir, "name \"%s\" differs from its directory \"%s\"", diag.Printable(s), diag.Printable(dir)).Meant(s, dir)
 	}
 	return nil
@@ -81,7 +81,12 @@ func NameKey(name string) string {
 	if isLowerASCII(name) {
 		return name
 	}
-	return norm.NFKC.String(bundle.Fold(norm.NFKC.String(name)))
+	return nfkc(bundle.Fold(nfkc(name)))
+}
+
+// nfkc replaces invalid UTF-8 byte by byte first: behind it, norm leaves letters as they are.
+func nfkc(s string) string {
+	return norm.NFKC.String(strings.Map(func(r rune) rune { return r }, s))
 }
 
 // Skeleton is what a name looks like: two names with one skeleton are taken for each other, though they may differ. It is that of
@@ -124,7 +129,7 @@ func isDevice(name string) bool {
 // Respell is the name that is nearest to one, of those that [CheckPublishName] allows; "" if nothing of it is left.
 func Respell(name string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKD.String(strings.ToLower(norm.NFKC.String(name))) {
+	for _, r := range norm.NFKD.String(strings.ToLower(nfkc(name))) {
 		switch {
 		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
 			b.WriteRune(r)

@@ -63,6 +63,7 @@ func TestNameKey(t *testing.T) {
 		{"cafe\u0301", "CAFÉ", true},
 		{"ｐｄｆ", "pdf", true},
 		{"ΣΑΣ", "σας", true},
+		{"\xf6\u03d4", "\xf6\u03cb", true},
 		{"pdf", "pdf-1", false},
 		{"p\u0430y", "pay", false}, // a Cyrillic letter is another name
 	} {
@@ -73,7 +74,7 @@ func TestNameKey(t *testing.T) {
 }
 
 func FuzzNameKey(f *testing.F) {
-	for _, s := range []string{"pdf", "Straße", "ΐ", "İ", "ﬃ", "\u0345", "\xf6\xf6\xf6\xf6\u0390"} {
+	for _, s := range []string{"pdf", "Straße", "ΐ", "İ", "ﬃ", "\u0345", "\xf6\xf6\xf6\xf6\u0390", "\xf6\xf6\xf6\xf6\u03d4"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
