@@ -353,7 +353,7 @@ func (s *docShell) do(ts *testscript.TestScript, step docStep) ([]string, int) {
 	}
 	streams := fmt.Sprintf(">%q 2>&1 <%q", out, s.input)
 	if s.typed != nil {
-		streams = fmt.Sprintf(">%q 2>/dev/tty\nstty cols 118\nexport NO_COLOR=1 LC_ALL=C.UTF-8", out)
+		streams = fmt.Sprintf(">%q 2>/dev/tty\nstty cols 118 -echo\nexport NO_COLOR=1 LC_ALL=C.UTF-8", out)
 	}
 	err := ts.Exec(shell, "-c", fmt.Sprintf("exec %s\ncd %q || exit 99\n%s\nstatus=$?\npwd >%q\nexit $status", streams, s.dir, command, pwd))
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
